@@ -31,6 +31,16 @@ type Agent struct {
 	protocol  protocol.Protocol
 }
 
+// LimitWallTime returns an agent whose time limit is at most this number of seconds; 0 changes
+// nothing.
+func (a *Agent) LimitWallTime(seconds float64) *Agent {
+	limited := *a
+	if own := a.cfg.WallTimeLimit; seconds > 0 && (own == 0 || seconds < own) {
+		limited.cfg.WallTimeLimit = seconds
+	}
+	return &limited
+}
+
 // Session holds what an attempt works with. A resumed attempt has several
 // sessions, one after the other.
 type Session struct {

@@ -164,6 +164,14 @@ type Environment struct {
 	CapDrop []string `yaml:"cap_drop" json:"cap_drop,omitempty"`
 	// NewPrivileges lets set-uid programs gain privileges.
 	NewPrivileges bool `yaml:"new_privileges" json:"new_privileges,omitempty"`
+	// TaskEnv lists the variables of the host that Harbor tasks may use, as ${NAME}. BaseImages
+	// maps images of FROM in their Dockerfiles to others, for example ubuntu:22.04: mine; "*" is
+	// a prefix, such as mirror:5000/, for those that the engine does not have.
+	TaskEnv    []string          `yaml:"task_env" json:"task_env,omitempty"`
+	BaseImages map[string]string `yaml:"base_images" json:"base_images,omitempty"`
+	// KeepProcesses leaves the processes of the agent running while the tests of a Harbor
+	// task run in its container. They can change the result.
+	KeepProcesses bool `yaml:"keep_processes" json:"keep_processes,omitempty"`
 	// HelperDir is a directory with helper binaries to use instead of the embedded
 	// ones.
 	HelperDir string `yaml:"helper_dir" json:"helper_dir,omitempty"`

@@ -36,6 +36,11 @@ func (r *Resolved) validateEnvironment() []error {
 			addError("env."+name, "not a valid name and value of an environment variable")
 		}
 	}
+	for _, name := range e.TaskEnv {
+		if !IsVariable(name) {
+			addError("task_env", "%.60q is not the name of a variable", name)
+		}
+	}
 	for _, name := range e.ForwardEnv {
 		if name == "" || strings.ContainsAny(name, "=\x00") {
 			addError("forward_env", "%.60q is not the name of a variable; values belong in environment.env", name)

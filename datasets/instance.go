@@ -33,6 +33,9 @@ type Instance struct {
 	EvalScript string `json:"eval_script"`
 	LogParser  string `json:"log_parser"`
 	EvalType   string `json:"eval_type"` // "pass_and_fail" or "fail_only"
+	// TaskDir is the folder of a task in Harbor's form; "" for other rows. It is not a column,
+	// because the rows of a dataset must not name folders of this machine.
+	TaskDir string `json:"-"`
 	// Row is the raw row with all columns.
 	Row map[string]json.RawMessage `json:"-"`
 }

@@ -146,7 +146,10 @@ func (s Source) eachWanted(ctx context.Context, i int, want func(string) bool, f
 		return err
 	}
 	defer sh.close() //nolint:errcheck // read only
-	return s.checkDamage(ctx, i, sh, sh.rows(ctx, want, f))
+	return s.checkDamage(ctx, i, sh, sh.rows(ctx, want, func(in Instance) bool {
+		in.TaskDir = s.taskDirs[in.ID]
+		return f(in)
+	}))
 }
 
 func (sh *shard) rows(ctx context.Context, want func(string) bool, f func(Instance) bool) error {

@@ -12,9 +12,10 @@ const (
 	ControlFile = "control.json"
 	ReplayFile  = "replay.json"
 	LabelsFile  = "labels.json"
+	BuildsDir   = "builds" // logs of the images that were built
 	LogsDir     = "logs"
 	VerdictsDir = "verdicts"
 )
 
 // runFiles lists all of them.
-var runFiles = []string{RunFile, ConfigFile, PredsFile, ResultsFile, EventsFile, ControlFile, ReplayFile, LabelsFile, LogsDir, VerdictsDir}
+var runFiles = []string{RunFile, ConfigFile, PredsFile, ResultsFile, EventsFile, ControlFile, ReplayFile, LabelsFile, BuildsDir, LogsDir, VerdictsDir}

@@ -28,12 +28,21 @@ type Source struct {
 	SHA256       []string
 	FetchCommand string
 
-	data  []byte // of an embedded dataset, which has no files
-	spool *spool // of a pipe, which can be read only once
+	taskDirs map[string]string // of Tasks, by id
+	data     []byte            // of an embedded dataset, which has no files
+	spool    *spool            // of a pipe, which can be read only once
 }
 
 // Embedded returns a dataset in memory, as JSON lines or a JSON list.
 func Embedded(name string, data []byte) Source { return Source{Name: name, data: data} }
+
+// Tasks is like Embedded, for rows of task folders. dirs has the folder of each row, by id.
+func Tasks(name string, data []byte, dirs map[string]string) Source {
+	return Source{Name: name, data: data, taskDirs: dirs}
+}
+
+// IsTasks reports whether the rows are those of task folders.
+func (s Source) IsTasks() bool { return s.taskDirs != nil }
 
 // maxFiles limits how many files and directories Local visits below a directory, in case
 // the user typed "/" by mistake.

@@ -102,6 +102,9 @@ type Command struct {
 	Dir string
 	// Env adds variables to those of the environment and overrides them.
 	Env map[string]string
+	// User runs the command as another user: a name or number, or USER:GROUP. Only
+	// containers whose user is root can; empty means the container's user.
+	User string
 	// Interpreter overrides the environment's interpreter for this command.
 	Interpreter []string
 	// Timeout limits the run time of the command. Zero means the environment's

@@ -11,6 +11,7 @@ type Status string
 const (
 	ImageNotFound     Status = "ImageNotFound"     // neither on this machine nor in the registry
 	PullFailed        Status = "PullFailed"        // the download of the image failed
+	ImageBuildFailed  Status = "ImageBuildFailed"  // the Dockerfile of the task failed, or took too long
 	DaemonUnavailable Status = "DaemonUnavailable" // the container engine does not respond
 	StartFailed       Status = "StartFailed"       // the sandbox could not start or be removed
 	ContainerDied     Status = "ContainerDied"     // the container exited or is no longer usable

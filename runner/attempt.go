@@ -83,8 +83,12 @@ func (b *Batch) newAttemptRunner(t task, n int, journal attemptJournal, bus *eve
 	if b.NewApprover != nil {
 		s.Approver = b.NewApprover(in)
 	}
+	own := b.Agent
+	if b.NewAgent != nil {
+		own = b.NewAgent(in, t.repetition, n)
+	}
 	return AttemptRunner{
-		Agent: b.Agent, Sandboxes: b.Sandboxes, Models: monitoredModels{b.Models, &b.breaker}, Instance: in, Session: s,
+		Agent: own, Sandboxes: b.Sandboxes, Models: monitoredModels{b.Models, &b.breaker}, Instance: in, Session: s,
 		Tools: func() (agent.ToolServer, error) {
 			var tools agent.ToolServer
 			var err error

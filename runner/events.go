@@ -59,6 +59,7 @@ const (
 	PhaseRebuilding Phase = "rebuilding"
 	PhaseThinking         = agent.PhaseThinking // waits for the model's reply in step Event.Step
 	PhaseRunning          = agent.PhaseRunning  // Command is running
+	PhaseTesting    Phase = "testing"           // runs the tests of a Harbor task
 	PhaseClosing          = agent.PhaseClosing  // takes the diff and closes the sandbox
 	PhaseWaiting          = agent.PhaseWaiting  // waits Elapsed seconds before a retry, for an image, or for the provider
 	PhaseReleased   Phase = "left"              // no longer assigned to a worker

@@ -255,11 +255,11 @@ func (in *Instance) copyVerdicts(written Result) {
 			continue
 		}
 		if in.Result != nil && in.Result.Attempt == result.Attempt {
-			in.Result.Verdict = result.Verdict
+			in.Result.Verdict, in.Result.Rewards = result.Verdict, result.Rewards
 		}
 		for i := range in.Repetitions {
 			if own := &in.Repetitions[i]; own.Attempt == result.Attempt {
-				own.Verdict = result.Verdict
+				own.Verdict, own.Rewards = result.Verdict, result.Rewards
 			}
 		}
 	}

@@ -25,9 +25,11 @@ type Results struct {
 // attempt of the first repetition.
 type Result struct {
 	// Class is empty if the first repetition has no ended attempt.
-	Class         trajectories.Class `json:"class"`
-	ExitStatus    string             `json:"exit_status"`
-	Verdict       *string            `json:"verdict"`            // class of the verdict; null before evaluation
+	Class      trajectories.Class `json:"class"`
+	ExitStatus string             `json:"exit_status"`
+	Verdict    *string            `json:"verdict"` // class of the verdict; null before evaluation
+	// Rewards are those of the verdict on a Harbor task; see verdicts.Record.
+	Rewards       map[string]float64 `json:"rewards,omitempty"`
 	Attempt       int                `json:"attempt"`            // number of the selected attempt
 	Attempts      int                `json:"attempts,omitempty"` // highest attempt number; 0 in Repetitions
 	Steps         int                `json:"steps"`
@@ -85,11 +87,11 @@ func (rs *resultStore) result(id string, ir *instanceResults) (Result, bool) {
 	res := ir.result()
 	for i := range res.Repetitions {
 		if p, ok := rs.prediction(id, res.Repetitions[i].Repetition); ok {
-			res.Repetitions[i].Verdict = rs.folder.verdict(p)
+			res.Repetitions[i].Verdict, res.Repetitions[i].Rewards = rs.folder.verdict(p)
 		}
 	}
 	if p, ok := rs.prediction(id, 1); ok {
-		res.Verdict = rs.folder.verdict(p)
+		res.Verdict, res.Rewards = rs.folder.verdict(p)
 	}
 	return res, true
 }

@@ -110,6 +110,8 @@ type Batch struct {
 	NewTools func(in datasets.Instance, dir string) (agent.ToolServer, error)
 	// NewApprover returns the approver of an attempt's commands; nil allows all.
 	NewApprover func(in datasets.Instance) agent.Approver
+	// NewAgent returns the agent of an attempt at a repetition; nil means Agent for all.
+	NewAgent func(in datasets.Instance, repetition, attempt int) Agent
 	// NewBus returns the bus for an attempt's events; done is called when the
 	// attempt has ended. It may be nil.
 	NewBus func(in datasets.Instance, attempt int) (bus *events.Bus, done func())
@@ -327,7 +329,7 @@ func (b *Batch) reportSubmission(store *resultStore, j *job) {
 // isPermanent reports whether a retry would fail in the same way.
 func isPermanent(out trajectories.Outcome) bool {
 	switch out.ExitStatus {
-	case string(env.ImageNotFound), string(model.AuthenticationError), string(model.BadRequest), string(model.ScriptExhausted):
+	case string(env.ImageNotFound), string(env.ImageBuildFailed), string(model.AuthenticationError), string(model.BadRequest), string(model.ScriptExhausted):
 		return true
 	}
 	return false

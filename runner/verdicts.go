@@ -22,9 +22,9 @@ func (f *Folder) forgetVerdicts(id string) {
 	delete(f.verdicts, id)
 }
 
-// verdict returns the class of the newest verdict on a prediction, or nil if there
-// is none.
-func (f *Folder) verdict(p trajectories.Prediction) *string {
+// verdict returns the class of the newest verdict on a prediction, and its rewards; nil if
+// there is none.
+func (f *Folder) verdict(p trajectories.Prediction) (*string, map[string]float64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	all, ok := f.verdicts[p.InstanceID]
@@ -37,10 +37,10 @@ func (f *Folder) verdict(p trajectories.Prediction) *string {
 	}
 	found := verdicts.Newest(all, p)
 	if found == nil {
-		return nil
+		return nil, nil
 	}
 	class := string(found.Class)
-	return &class
+	return &class, found.Rewards
 }
 
 // updateRepetitions sets the verdicts of an instance's repetitions.
@@ -49,7 +49,7 @@ func (f *Folder) updateRepetitions(id string, repetitions []Result) {
 		result := &repetitions[i]
 		in := Instance{ID: id, Attempts: []Attempt{{Number: result.Attempt, Journal: f.Journal(id, result.Attempt)}}}
 		if p, err := in.prediction(result.Attempt); err == nil && result.Class.IsResult() {
-			result.Verdict = f.verdict(p)
+			result.Verdict, result.Rewards = f.verdict(p)
 		}
 	}
 }
@@ -74,7 +74,7 @@ func (f *Folder) UpdateVerdicts() error {
 	}
 	for _, p := range preds.List {
 		if r, ok := results.Instances[p.InstanceID]; ok {
-			r.Verdict = f.verdict(p)
+			r.Verdict, r.Rewards = f.verdict(p)
 			results.Instances[p.InstanceID] = r
 		}
 	}

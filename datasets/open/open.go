@@ -14,6 +14,7 @@ import (
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/datasets/demo"
+	"github.com/minibench/mini/datasets/harbor"
 	"github.com/minibench/mini/datasets/hub"
 	"github.com/minibench/mini/internal/lazyregexp"
 )
@@ -26,6 +27,9 @@ const Demo = "demo"
 func Open(ctx context.Context, name, split string, progress func(hub.Progress)) (datasets.Source, error) {
 	if name == Demo {
 		return openDemo(split)
+	}
+	if source, ok, err := openTasks(name); ok {
+		return source, err
 	}
 	if _, err := os.Stat(name); err == nil || !errors.Is(err, os.ErrNotExist) || IsFileName(name) {
 		return datasets.Local(name, split)
@@ -53,6 +57,24 @@ func Open(ctx context.Context, name, split string, progress func(hub.Progress)) 
 		return datasets.Source{}, err
 	}
 	return snapshot.Source(name), nil
+}
+
+// IsTasks reports whether a name is that of tasks in Harbor's form.
+func IsTasks(name string) bool {
+	return strings.HasPrefix(name, harbor.RegistryPrefix) || harbor.IsTasks(name)
+}
+
+// openTasks opens tasks in Harbor's form; ok is false for other names.
+func openTasks(name string) (source datasets.Source, ok bool, err error) {
+	switch {
+	case strings.HasPrefix(name, harbor.RegistryPrefix):
+		source, err = harbor.OpenRegistry(name)
+	case harbor.IsTasks(name):
+		source, err = harbor.Open(name)
+	default:
+		return source, false, nil
+	}
+	return source, true, usage.Wrap(err)
 }
 
 func openDemo(split string) (datasets.Source, error) {
@@ -104,6 +126,9 @@ func looksLikeFile(name string) bool {
 func OpenCached(ctx context.Context, name, split string) (datasets.Source, bool) {
 	if name == Demo {
 		source, err := openDemo(split)
+		return source, err == nil
+	}
+	if source, ok, err := openTasks(name); ok {
 		return source, err == nil
 	}
 	if info, err := os.Stat(name); err == nil {

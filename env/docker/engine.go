@@ -56,6 +56,7 @@ type Engine struct {
 	warnings []string
 	starts   chan struct{} // semaphore: limits concurrent starts
 	pulls    singleflight.Group
+	builds   singleflight.Group
 	fills    singleflight.Group
 	// preparing deduplicates the preparation of images.
 	preparing singleflight.Group

@@ -165,6 +165,7 @@ func (c *Client) settings(cmd env.Command) Run {
 	r := Run{
 		Dir:           cmd.Dir,
 		Env:           cmd.Env,
+		User:          cmd.User,
 		Interpreter:   cmd.Interpreter,
 		TimeoutMillis: max(timeout.Milliseconds(), 1),
 		OutputLimit:   min(max(limit, env.MinOutputLimit), maxLimit),

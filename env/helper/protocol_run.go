@@ -15,6 +15,7 @@ import (
 type Run struct {
 	Dir           string            `json:"dir,omitempty"`
 	Env           map[string]string `json:"env,omitempty"`
+	User          string            `json:"user,omitempty"`
 	Interpreter   []string          `json:"interpreter,omitempty"` // overrides Setup.Interpreter
 	TimeoutMillis int64             `json:"timeout_ms"`
 	OutputLimit   int               `json:"output_limit"` // bytes

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"path/filepath"
+	"strings"
 
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/datasets/harbor"
 	datasetopen "github.com/minibench/mini/datasets/open"
 	"github.com/minibench/mini/env/docker"
 	"github.com/minibench/mini/env/docker/imagestore"
@@ -63,11 +65,18 @@ func ImageRequest(cfg *configs.Resolved, in datasets.Instance) imagestore.Reques
 	return imagestore.Request{Ref: ImageName(cfg, in), Platform: cfg.Environment.Platform, Requester: in.ID}
 }
 
-// ImageRequests returns the requests for the images of rows.
+// IsBuilt reports whether the image of a row is built from the task's folder.
+func IsBuilt(in datasets.Instance) bool {
+	return in.TaskDir != "" && strings.HasPrefix(in.Image, harbor.ImagePrefix)
+}
+
+// ImageRequests returns the requests for the images of rows, except those that are built.
 func ImageRequests(cfg *configs.Resolved, rows []datasets.Instance) []imagestore.Request {
-	requests := make([]imagestore.Request, len(rows))
-	for i, in := range rows {
-		requests[i] = ImageRequest(cfg, in)
+	requests := make([]imagestore.Request, 0, len(rows))
+	for _, in := range rows {
+		if !IsBuilt(in) {
+			requests = append(requests, ImageRequest(cfg, in))
+		}
 	}
 	return requests
 }

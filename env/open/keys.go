@@ -45,7 +45,7 @@ func modelKeys(cfg *configs.Resolved) (names []string) {
 // data that is written to files, since commands may find these values on this
 // machine. It leaves values that do not look like keys (see isKey).
 func Redact(cfg *configs.Resolved) func([]byte) []byte {
-	names := SecretVariables(cfg)
+	names := append(SecretVariables(cfg), cfg.Environment.TaskEnv...)
 	var values []string
 	add := func(name, value string) {
 		if value = strings.TrimSpace(value); (local.IsSecret(name) || slices.Contains(names, name)) && isKey(value) {

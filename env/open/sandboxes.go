@@ -51,6 +51,9 @@ type Sandboxes struct {
 	Engine   *docker.Engine
 	Images   *imagestore.Store
 	requests func(rows []datasets.Instance) []imagestore.Request
+	// ForTask changes the configuration of a container for the row of a task folder, and
+	// makes the image available; nil if there are no such rows.
+	ForTask func(ctx context.Context, in datasets.Instance, c docker.Config) (docker.Config, error)
 	// scrubImages means that containers start from images that were scrubbed once.
 	scrubImages bool
 
@@ -65,6 +68,15 @@ func (s *Sandboxes) Start(ctx context.Context, in datasets.Instance) (env.Enviro
 		return nil, err
 	}
 	return s.Track(sandbox, keep), nil
+}
+
+// StartContainer starts another container, which is no attempt's sandbox.
+func (s *Sandboxes) StartContainer(ctx context.Context, c docker.Config) (env.Environment, error) {
+	sandbox, err := s.Engine.Start(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return s.Track(sandbox, nil), nil
 }
 
 // Track registers a sandbox until it is closed. If the kill context of New or Connect
@@ -257,6 +269,12 @@ func (s *Sandboxes) docker(ctx context.Context, cfg *configs.Resolved, run strin
 				o.Scrubbing(in.ID, c.Image)
 				return func() { o.Starting(in.ID, c.Image) }
 			}}
+		}
+		if in.TaskDir != "" && s.ForTask != nil {
+			var err error
+			if c, err = s.ForTask(ctx, in, c); err != nil {
+				return nil, nil, err
+			}
 		}
 		sandbox, err := s.Engine.Start(ctx, c)
 		if err != nil {

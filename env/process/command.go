@@ -31,6 +31,9 @@ type Command struct {
 	// Scope, if not nil, makes the command nested in another one, or allows other
 	// commands to be nested in it. Linux only.
 	Scope *Scope
+	// User runs the command as this user (a name or number, or USER:GROUP); empty means the user of this
+	// process. Linux only.
+	User string
 	// OutputLimit is the number of output bytes to keep; zero means
 	// env.DefaultOutputLimit. Values below env.MinOutputLimit are raised to it.
 	OutputLimit int

@@ -147,6 +147,10 @@ func (r *Runner) start(c Command, out *OutputLimiter) (shellProcess, error) {
 		return shellProcess{}, fmt.Errorf("The command cannot be passed to the shell: %w.", err) //nolint:staticcheck,revive // a sentence for Result.Failure
 	}
 	defer script.close()
+	identity, err := lookupIdentity(c.User)
+	if err != nil {
+		return shellProcess{}, fmt.Errorf("The command cannot be run as the user %.60q: %w.", c.User, err) //nolint:staticcheck,revive // a sentence for Result.Failure
+	}
 	p, err := newPipe()
 	if err != nil {
 		return shellProcess{}, fmt.Errorf("The command cannot be started: %w.", err) //nolint:staticcheck,revive // a sentence for Result.Failure
@@ -154,7 +158,7 @@ func (r *Runner) start(c Command, out *OutputLimiter) (shellProcess, error) {
 	defer p.closeWriter()
 	var exited <-chan syscall.WaitStatus
 	err = r.scopes.start(c.Scope, p.inode, func() (pid int, err error) {
-		pid, exited, err = r.fork(shell[0], script, environ, c.Dir, p)
+		pid, exited, err = r.fork(shell[0], script, environ, c.Dir, p, identity)
 		return pid, err
 	})
 	if err != nil {
@@ -165,7 +169,7 @@ func (r *Runner) start(c Command, out *OutputLimiter) (shellProcess, error) {
 	return shellProcess{exited: exited, pipe: p}, nil
 }
 
-func (r *Runner) fork(path string, script preparedScript, environ []string, dir string, p *pipe) (int, <-chan syscall.WaitStatus, error) {
+func (r *Runner) fork(path string, script preparedScript, environ []string, dir string, p *pipe, identity *syscall.Credential) (int, <-chan syscall.WaitStatus, error) {
 	files := []uintptr{r.devNull.Fd(), uintptr(p.w), uintptr(p.w)}
 	if script.file != nil {
 		for len(files) < scriptFD {
@@ -173,11 +177,14 @@ func (r *Runner) fork(path string, script preparedScript, environ []string, dir 
 		}
 		files = append(files, script.file.Fd())
 	}
+	if identity != nil { // so that the command can open /dev/stdout
+		_ = syscall.Fchown(p.w, int(identity.Uid), int(identity.Gid)) // as in a container without this user
+	}
 	pid, exited, err := r.reaper.fork(path, script.argv, &syscall.ProcAttr{
 		Dir:   dir,
 		Env:   environ,
 		Files: files,
-		Sys:   &syscall.SysProcAttr{Setsid: true},
+		Sys:   &syscall.SysProcAttr{Setsid: true, Credential: identity},
 	})
 	if err != nil {
 		return 0, nil, err

@@ -49,9 +49,11 @@ type Attempt struct {
 	Outcome  string // class of the verdict, such as resolved
 	Resolved bool
 	AtLimit  bool // the attempt ended at a limit
-	Flagged  bool // the verdict is suspicious
-	Steps    int
-	Cost     Cost
+	// Reward is the reward that counts of a Harbor task; nil for other rows.
+	Reward  *float64
+	Flagged bool // the verdict is suspicious
+	Steps   int
+	Cost    Cost
 }
 
 // Cost is an amount in US dollars. If it is not Known, Dollars is a minimum.

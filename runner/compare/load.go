@@ -98,7 +98,12 @@ func newAttempt(r runner.Result) (Attempt, bool) {
 	if !class.IsFinal() || class == verdicts.Error || !slices.Contains(verdicts.Classes(), class) {
 		return Attempt{}, false
 	}
+	var reward *float64
+	if n, ok := verdicts.Reward(r.Rewards); ok {
+		reward = &n
+	}
 	return Attempt{
+		Reward:  reward,
 		Outcome: string(class), Resolved: class == verdicts.Resolved, AtLimit: r.Class == trajectories.Limit,
 		Steps: min(max(r.Steps, 0), maxSteps), Cost: costOf(r),
 	}, true

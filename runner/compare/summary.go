@@ -31,6 +31,9 @@ type Summary struct {
 	// Pass lists pass@k and pass^k for k up to Attempts; empty if that is less
 	// than 2.
 	Pass []PassAt `json:"pass,omitempty"`
+	// MeanReward is the mean reward of the counted attempts at Harbor tasks, if some reward
+	// is neither 0 nor 1; Pass is empty then.
+	MeanReward *float64 `json:"mean_reward,omitempty"`
 	// Variance and RerunNoise are nil without repeated attempts. RerunNoise is
 	// the difference that the rates of two runs of the same agent do not exceed
 	// in 95% of cases.
@@ -115,7 +118,9 @@ func Summarize(run Run, rule MissingRule) Summary {
 	}
 	s.Rate = stats.EstimateRate(counts)
 	s.Bounds = run.bounds(s.Selected)
-	s.Pass = passAt(counts, s.Attempts)
+	if s.MeanReward = run.meanReward(); s.MeanReward == nil {
+		s.Pass = passAt(counts, s.Attempts)
+	}
 	if v, ok := stats.EstimateVariance(counts); ok {
 		s.Variance = &v
 	}
@@ -136,6 +141,24 @@ func Summarize(run Run, rule MissingRule) Summary {
 	}
 	s.ByLimit = rateByLimit(run)
 	return s
+}
+
+// meanReward returns the mean reward of the attempts; nil if resolved or not says it all.
+func (r Run) meanReward() *float64 {
+	sum, n, isFractional := 0.0, 0, false
+	for _, in := range r.Instances {
+		for _, a := range in.Attempts {
+			if n++; a.Reward != nil {
+				sum += *a.Reward
+				isFractional = isFractional || *a.Reward != 0 && *a.Reward != 1
+			}
+		}
+	}
+	if !isFractional {
+		return nil
+	}
+	mean := sum / float64(n)
+	return &mean
 }
 
 // counts returns the counts of the instances with at least one counted attempt.

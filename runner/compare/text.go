@@ -193,6 +193,9 @@ func (r *Result) table() Section {
 			dollars(run.Cost.PerInstance, run.Cost.Known), perResolved(run.Cost), frontierText(run),
 		})
 		unknown = unknown || !run.Cost.Known
+		if run.MeanReward != nil {
+			s.After = append(s.After, fmt.Sprintf("%s: mean reward %.3f; a reward below 1 is not resolved", run.Name, *run.MeanReward))
+		}
 		if run.DominatedBy != "" {
 			s.After = append(s.After, fmt.Sprintf("%s: %s resolves at least as much for at most the same cost", run.Name, run.DominatedBy))
 		}

@@ -45,6 +45,9 @@ func newPlan(c Config, t Task) (plan, error) {
 // newRunnablePlan returns the plan for a task whose tests will run. It rejects
 // rows whose tests need files that the row does not contain.
 func newRunnablePlan(c Config, t Task) (plan, error) {
+	if t.Instance.TaskDir != "" {
+		return plan{}, fmt.Errorf("%s %w: its tests run at the end of each attempt, in the container of the agent", t.Instance.ID, grade.ErrNotGradable)
+	}
 	p, err := newPlan(c, t)
 	if err == nil && len(p.script.Assets) > 0 {
 		err = fmt.Errorf("%s %w: its tests need the file %s, which the row does not contain",

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -22,8 +23,11 @@ type VerdictDetail struct {
 	// Repetition is the repetition that made the patch; 0 if there is only one.
 	Repetition int            `json:"sample,omitempty"`
 	Class      verdicts.Class `json:"class"`
-	Reason     string         `json:"reason,omitempty"`
-	Hint       string         `json:"hint,omitempty"`
+	// Rewards and Steps are those of a Harbor task.
+	Rewards map[string]float64     `json:"rewards,omitempty"`
+	Steps   []verdicts.StepVerdict `json:"steps,omitempty"`
+	Reason  string                 `json:"reason,omitempty"`
+	Hint    string                 `json:"hint,omitempty"`
 	// Stale reports whether the verdict is on an earlier submission.
 	Stale   bool    `json:"stale,omitempty"`
 	Seconds float64 `json:"duration_seconds"`
@@ -75,7 +79,7 @@ func (d *Detail) AddVerdicts(set verdicts.Set, submissions Predictions) {
 		}
 		record := baselines.withBaseline(v.Record)
 		detail := VerdictDetail{
-			RunID: record.RunID, Model: record.Model, Class: record.Class, Reason: record.Reason, Hint: record.Hint,
+			RunID: record.RunID, Model: record.Model, Class: record.Class, Rewards: record.Rewards, Steps: record.Steps, Reason: record.Reason, Hint: record.Hint,
 			Stale: submissions.isStale(record), Seconds: record.Seconds, Runs: len(record.Runs), Flags: record.Flags,
 			ResolvedWithoutSuspect: record.ResolvedWithoutSuspect, ForeignLog: record.ForeignLog, Gold: record.Gold, Noop: record.Noop,
 			countsTime: submissions.matches(record) && record.Repetition <= 1 && record.ReusedFrom == "",
@@ -106,6 +110,15 @@ func (d *Detail) AddVerdicts(set verdicts.Set, submissions Predictions) {
 	})
 }
 
+// rewardsText lists rewards by name.
+func rewardsText(rewards map[string]float64) string {
+	data, err := json.Marshal(rewards)
+	if err != nil {
+		return "unknown"
+	}
+	return string(data)
+}
+
 // text formats a verdict. dir is the run folder.
 func (v VerdictDetail) text(dir string, width int) string {
 	head := "verdict"
@@ -119,6 +132,8 @@ func (v VerdictDetail) text(dir string, width int) string {
 	switch {
 	case v.Reason != "":
 		head += ", " + v.Reason
+	case len(v.Rewards) > 0:
+		head += ", rewards " + rewardsText(v.Rewards)
 	case v.Passed > 0:
 		head += fmt.Sprintf(", all %s pass", text.Count(v.Passed, "test"))
 	}
@@ -132,6 +147,9 @@ func (v VerdictDetail) text(dir string, width int) string {
 	var b strings.Builder
 	b.WriteString(table.Paragraph(head, width, 0, 4))
 	b.WriteString(table.Paragraph(about, width, 2, 2))
+	for _, s := range v.Steps {
+		b.WriteString(table.Paragraph(fmt.Sprintf("step %s: %s, %s", s.Name, withSpaces(string(s.Class)), cmp.Or(s.Reason, "rewards "+rewardsText(s.Rewards))), width, 2, 4))
+	}
 	if v.Hint != "" {
 		b.WriteString(table.Paragraph(v.Hint, width, 2, 3))
 	}

@@ -32,7 +32,12 @@ type RepetitionSummary struct {
 	ResolvedByRepetition []int   `json:"resolved_by_sample,omitempty"`
 	Mean                 float64 `json:"mean_rate"`
 	Deviation            float64 `json:"standard_deviation"`
-	uneven               bool    // the number of results varies by instance
+	// MeanReward is the mean reward of all results with a verdict, if some reward is neither
+	// 0 nor 1. Pass is empty then, because pass@k is about 0 and 1.
+	MeanReward *float64 `json:"mean_reward,omitempty"`
+	rewards    float64
+	fractional bool
+	uneven     bool // the number of results varies by instance
 }
 
 // PassAt is pass@k: the probability that at least one of K results is resolved,
@@ -109,6 +114,9 @@ func (s *RepetitionSummary) add(r runner.Result) int {
 		return 0
 	}
 	s.Graded++
+	n, _ := verdicts.Reward(r.Rewards)
+	s.rewards += n
+	s.fractional = s.fractional || !verdicts.IsBinary(r.Rewards)
 	if *r.Verdict != string(verdicts.Resolved) {
 		return 0
 	}
@@ -121,6 +129,11 @@ func (s *RepetitionSummary) computeRates(all []resultCount) {
 	var counts []stats.Count
 	for _, c := range all {
 		counts = append(counts, stats.Count{Attempts: c.requested, Resolved: c.resolved})
+	}
+	if s.fractional {
+		mean := s.rewards / float64(s.Graded)
+		s.MeanReward = &mean
+		return
 	}
 	rate := stats.EstimateRate(counts)
 	s.Rate = &rate
@@ -159,6 +172,9 @@ func (s *RepetitionSummary) text(width int) string {
 		head += fmt.Sprintf(", %d have a verdict", s.Graded)
 	}
 	b.WriteString(table.Paragraph(head, width, 0, 4))
+	if s.MeanReward != nil {
+		b.WriteString(table.Paragraph(fmt.Sprintf("mean reward %.3f; pass@k is for rewards of 0 and 1", *s.MeanReward), width, 2, 4))
+	}
 	if len(s.Pass) == 0 {
 		return b.String()
 	}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/evaluate"
@@ -89,6 +91,9 @@ type Score struct {
 	VerdictReasons []VerdictReason        `json:"reasons,omitempty"`
 	Quarantined    []evaluate.Quarantined `json:"quarantined,omitempty"`
 	Reused         int                    `json:"reused"` // verdicts without a new test run
+
+	// Rewards summarizes the rewards of Harbor tasks; nil if there are none.
+	Rewards *RewardSummary `json:"rewards,omitempty"`
 
 	// Cost is the known cost of all attempts at the evaluated instances, in US
 	// dollars. CostUnknown counts the instances with calls of unknown cost.
@@ -203,6 +208,7 @@ func (b *scoreBuilder) add(r verdicts.Record) {
 	if ok && !row.CostKnown {
 		b.CostUnknown++
 	}
+	b.addReward(r)
 	b.accounted++
 	c.Count++
 	c.IDs = append(c.IDs, r.Instance)
@@ -236,6 +242,44 @@ func (b *scoreBuilder) add(r verdicts.Record) {
 	} else if r.Class == verdicts.Resolved {
 		b.trustedResolved++
 	}
+}
+
+// RewardSummary summarizes the rewards that count (see verdicts.Reward).
+type RewardSummary struct {
+	Mean       float64            `json:"mean"`       // a task without a reward counts as 0
+	Of         int                `json:"of"`         // number of tasks with a verdict
+	Fractional int                `json:"fractional"` // rewards that are neither 0 nor 1
+	Instances  map[string]float64 `json:"instances"`  // the rewards by instance
+	sum        float64
+}
+
+// addReward adds the reward of a record.
+func (b *scoreBuilder) addReward(r verdicts.Record) {
+	if r.Kind != verdicts.KindHarbor {
+		return
+	}
+	if b.Rewards == nil {
+		b.Rewards = &RewardSummary{Instances: map[string]float64{}}
+	}
+	s := b.Rewards
+	s.Of++
+	if n, ok := verdicts.Reward(r.Rewards); ok {
+		s.Instances[r.Instance] = n
+		s.sum += n
+	}
+	if !verdicts.IsBinary(r.Rewards) {
+		s.Fractional++
+	}
+	s.Mean = s.sum / float64(s.Of)
+}
+
+// text describes the rewards; "" if resolved or not says it all.
+func (s *RewardSummary) text() string {
+	if s == nil || s.Fractional == 0 {
+		return ""
+	}
+	return fmt.Sprintf("mean reward %.3f of %s; %s neither 0 nor 1, and only a reward of 1 or more is resolved",
+		s.Mean, text.Count(s.Of, "task"), text.Count(s.Fractional, "reward")+" "+map[bool]string{true: "is", false: "are"}[s.Fractional == 1])
 }
 
 // addFlags counts the distinct flags of a record.

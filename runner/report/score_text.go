@@ -34,6 +34,9 @@ func (s Score) Write(w io.Writer, width int) error {
 	if s.WithoutAutosubmitted != nil {
 		b.WriteString(table.Paragraph(s.WithoutAutosubmitted.text("without autosubmitted patches"), width, 0, 2))
 	}
+	if t := s.Rewards.text(); t != "" {
+		b.WriteString(table.Paragraph(t, width, 0, 2))
+	}
 	b.WriteString(table.Paragraph(s.detailsText(), width, 0, 6)) // enough lines for the whole path
 	b.WriteString("\n" + s.classTable(width))
 	b.WriteString(s.remarks(width))

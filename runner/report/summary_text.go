@@ -175,7 +175,7 @@ func (s Summary) writeShort(b *strings.Builder, width int) {
 		}
 		row := append(rowCells(r), outcome+attemptsNote(r))
 		if classes != nil {
-			row = append(row, cmp.Or(withSpaces(string(classes[r.ID])), "-"))
+			row = append(row, cmp.Or(withSpaces(string(classes[r.ID])), "-")+s.rewardText(r.ID))
 		}
 		rows = append(rows, row)
 	}
@@ -237,6 +237,20 @@ func (s Summary) verdictClasses() map[string]verdicts.Class {
 		return classes
 	}
 	return nil
+}
+
+// rewardText returns the reward of an instance if it is neither 0 nor 1.
+func (s Summary) rewardText(id string) string {
+	for _, v := range slices.Backward(s.Verdicts) {
+		if !v.HasRun || v.Rewards == nil {
+			continue
+		}
+		if n := v.Rewards.Instances[id]; n != 0 && n != 1 {
+			return fmt.Sprintf(" %.3g", n)
+		}
+		return ""
+	}
+	return ""
 }
 
 func (s Summary) writeLong(b *strings.Builder, width int) {

@@ -71,10 +71,12 @@ var unresolvedTitles = []struct{ name, title string }{
 	{"regression", "target tests pass, other tests broke"},
 	{"target_and_regression", "target tests fail, other tests broke"},
 	{"no_test_results", "the log has no usable test results"},
+	{"reward", "the reward of the tests is below 1"},
 	{"tests_failed", "tests fail; which ones is not at hand"},
 	{"timed_out", "the tests timed out"},
 	{"unstable", "the tests pass in some runs only"},
 	{"empty", "the patch is empty"},
+	{"no_reward", "no verdict: the tests wrote no valid reward"},
 	{noVerdict, "no verdict: the log parser crashed"},
 	{"infrastructure", "no verdict: the machine failed"},
 	{"not_evaluated", "not evaluated yet"},
@@ -206,6 +208,8 @@ func (b *unresolvedBuilder) add(a UnresolvedAttempt, outcome trajectories.Class,
 	switch {
 	case class == verdicts.Unresolved:
 		group = b.groupOfTests(&a, v)
+	case class == verdicts.Error && v != nil && v.Kind == verdicts.KindHarbor:
+		group = "no_reward"
 	case class == "" && outcome.IsResult():
 		group = "not_evaluated"
 	}
@@ -229,6 +233,9 @@ func (b *unresolvedBuilder) add(a UnresolvedAttempt, outcome trajectories.Class,
 func (b *unresolvedBuilder) groupOfTests(a *UnresolvedAttempt, v *verdicts.Verdict) string {
 	if v == nil {
 		return "tests_failed"
+	}
+	if v.Kind == verdicts.KindHarbor {
+		return "reward"
 	}
 	if run := v.VerdictRun(); run == nil || run.Failed == 0 {
 		return "no_test_results"

@@ -70,6 +70,9 @@ func (s *Source) readAttempt(
 	if transcript.Outcome != nil {
 		r := verdictOf(transcript.Header, *transcript.Outcome, instance, a.Number, records)
 		item.Verdict, item.Flags = string(r.Class), r.FlagNames()
+		if n, ok := verdicts.Reward(r.Rewards); ok {
+			item.Reward = &n
+		}
 	}
 	return item, nil
 }
@@ -88,7 +91,7 @@ func verdictOf(
 	}
 	for _, r := range instance.Repetitions {
 		if r.Attempt == number && r.Verdict != nil {
-			return verdicts.Record{Class: verdicts.Class(*r.Verdict)}
+			return verdicts.Record{Class: verdicts.Class(*r.Verdict), Rewards: r.Rewards}
 		}
 	}
 	return verdicts.Record{}

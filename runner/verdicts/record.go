@@ -51,6 +51,14 @@ type Record struct {
 	Gold Class `json:"gold,omitempty"`
 	Noop Class `json:"noop,omitempty"`
 
+	// Kind is KindHarbor for a task in Harbor's form, otherwise "".
+	Kind string `json:"kind,omitempty"`
+	// Rewards are the numbers that the tests of a Harbor task have written, by name; nil for
+	// other rows. The class is Resolved if Reward is at least 1. Steps are the verdicts on
+	// the steps of the task, if it has several.
+	Rewards map[string]float64 `json:"rewards,omitempty"`
+	Steps   []StepVerdict      `json:"steps,omitempty"`
+
 	Basis Basis     `json:"basis"`
 	Runs  []TestRun `json:"runs,omitempty"`
 	// ReusedFrom is the source of a reused verdict: the path of another record

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/minibench/mini/datasets"
@@ -204,4 +205,9 @@ func Write(root *rootdir.Dir, path string, v any) error {
 		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
 	}
 	return nil
+}
+
+// Path returns the path of a record in a run folder.
+func Path(dir string, r Record) string {
+	return filepath.Join(dir, DirName, r.RunID, strings.ReplaceAll(r.Model, "/", "__"), r.Instance+".json")
 }

@@ -31,6 +31,8 @@ type Item struct {
 	// Verdict is the result of the evaluation ("resolved", "unresolved", ...); empty if
 	// the attempt was not evaluated.
 	Verdict string
+	// Reward is the reward that counts of a Harbor task; nil for other attempts.
+	Reward *float64
 	// Flags are the reasons why the evaluation flagged the submission.
 	Flags []string
 	// Tokens is the length of the conversation. It is an estimate if the user selected

@@ -64,11 +64,20 @@ func metadataFields() []metadataField {
 		{column{name: "sample", kind: intKind}, true, func(item *Item) any { return int64(item.Repetition) }},
 		{column{name: "model"}, false, func(item *Item) any { return item.Header.ModelName }},
 		{column{name: "verdict"}, false, func(item *Item) any { return orNull(item.Verdict) }},
+		{column{name: "reward", kind: floatKind}, false, func(item *Item) any { return item.rewardOrNull() }},
 		{column{name: "steps", kind: intKind}, false, func(item *Item) any { return int64(item.Steps()) }},
 		{column{name: "tokens", kind: intKind}, false, func(item *Item) any { return orNull(item.Tokens) }},
 		{column{name: "autosubmitted", kind: boolKind}, false, func(item *Item) any { return item.autosubmitted() }},
 		{column{name: "journal_sha256"}, false, func(item *Item) any { return item.SHA256 }},
 	}
+}
+
+// rewardOrNull returns the reward, or nil if there is none.
+func (item *Item) rewardOrNull() any {
+	if item.Reward == nil {
+		return nil
+	}
+	return *item.Reward
 }
 
 // orNull returns nil for the zero value, which means unknown.

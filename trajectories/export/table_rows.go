@@ -92,6 +92,7 @@ func attemptColumns() []tableColumn[*attemptRow] {
 		{column{name: "exit_status"}, func(a *attemptRow) any { return orNull(a.outcome.ExitStatus) }},
 		{column{name: "error"}, func(a *attemptRow) any { return orNull(a.outcome.Error) }},
 		{column{name: "verdict"}, func(a *attemptRow) any { return orNull(a.Verdict) }},
+		{column{name: "reward", kind: floatKind}, func(a *attemptRow) any { return a.rewardOrNull() }},
 		{column{name: "flags"}, func(a *attemptRow) any { return orNull(strings.Join(a.Flags, " ")) }},
 		{column{name: "autosubmitted", kind: boolKind}, func(a *attemptRow) any { return a.autosubmitted() }},
 	}, sumColumns(func(a *attemptRow) sums { return a.sums })...)

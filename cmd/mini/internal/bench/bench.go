@@ -74,9 +74,11 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVarP(&o.Output, "output", "o", "", "`FOLDER` of the run (default: a new one below mini-runs/)")
 	f.IntP("workers", "w", 1, "number of instances to run in parallel")
 	f.IntP("attempts", "k", 1, "number of attempts for each instance")
+	f.String("agent", "", "`NAME` of the agent: mini, oracle or nop (default \"mini\")")
 	f.String("replies", "", "`FILE` of replies for a scripted model: a YAML list of texts (docs/models.md); \"wrong\" stands for the demo's wrong ones")
 	f.BoolVar(&o.emptyFolder, "empty-folder", false, "begin in an empty folder if the sandbox lacks the row's repository")
 	f.String("network", "", "container network: none, bridge or a network's name (default \"none\")")
+	f.StringSlice("task-env", nil, "let Harbor tasks use this environment `VARIABLE` of yours; repeatable")
 	f.String("keep", "", "sandboxes to keep at the end: none, failed or all")
 	f.String("image-budget", "", "disk space for pulled images, as 80GB")
 	f.Float64("total-cost-limit", 0, "cost limit of the whole run in `USD` (0: none)")
@@ -121,8 +123,11 @@ func (o *Options) isDemo() bool { return slices.Equal(o.Subsets, []string{datase
 // BuiltinConfigs returns the names of the built-in configurations that the settings are based on,
 // lowest layer first.
 func (o *Options) BuiltinConfigs() []string {
-	if o.isDemo() {
+	switch {
+	case o.isDemo():
 		return []string{"swebench", "demo", settings.Scripted}
+	case o.hasTasks():
+		return []string{"swebench", "harbor"}
 	}
 	return []string{"swebench"}
 }
@@ -147,6 +152,9 @@ func (o *Options) prepare(ctx context.Context, s cmdutil.Streams, notes io.Write
 	if o.force && !cfg.Run.ResumeAttempts {
 		return nil, usage.Errorf("--force is for --resume-attempts, which is not given")
 	}
+	if cfg.Agent.Class != "" && cfg.Run.ResumeAttempts {
+		return nil, usage.Errorf("--resume-attempts is for mini's own agent: the commands of the agent %.60s cannot be run again; leave it out, to begin again what was stopped", cfg.Agent.Class)
+	}
 	progressKind, err := progress.Choose(o.progress, progress.DetectTerminal(s), progress.Kinds)
 	if err != nil && !o.dryRun {
 		return nil, err
@@ -164,7 +172,12 @@ func (o *Options) prepare(ctx context.Context, s cmdutil.Streams, notes io.Write
 	} else if input, err = o.LoadRows(ctx, s); err != nil {
 		return nil, err
 	}
-	agent, err := setup.NewAgent(cfg, input.Rows)
+	if o.hasTasks() {
+		if err := checkTasks(cfg, input.Rows); err != nil {
+			return nil, err
+		}
+	}
+	agent, err := setup.NewBatchAgent(cfg, input.Rows)
 	if err != nil {
 		return nil, err
 	}

@@ -68,6 +68,9 @@ func (j *Job) commandName() string {
 func printStart(w io.Writer, jobs []*Job, labels []string, class string) error {
 	first := jobs[0]
 	model := "model " + modelsText(jobs)
+	if !first.Config.UsesModel() {
+		model = "agent " + first.Config.Agent.Class
+	}
 	if first.combination != nil {
 		model = modelsText(jobs)
 	}
@@ -188,10 +191,12 @@ func (j *Job) printPending(w io.Writer) error {
 // and returns the error.
 func (a *activeJob) jsonResult() (map[string]any, error) {
 	res := map[string]any{"run": a.Dir, "summary": a.sum}
-	if a.evaluated == nil {
+	if a.evaluated == nil && !a.hasTasks() {
 		return res, nil
 	}
-	res["evaluation"] = a.evaluated
+	if a.evaluated != nil {
+		res["evaluation"] = a.evaluated
+	}
 	run, err := runner.ReadRun(a.Dir)
 	if err != nil {
 		return res, err

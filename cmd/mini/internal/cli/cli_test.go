@@ -3,6 +3,7 @@ package cli_test
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -41,9 +42,14 @@ func TestScripts(t *testing.T) {
 // TestDockerScripts runs the scripts that need a container engine and the image that
 // scripts/base-image.sh builds.
 func TestDockerScripts(t *testing.T) {
+	tasks, err := filepath.Abs("../../../../datasets/harbor/testdata/tasks")
+	if err != nil {
+		t.Fatal(err)
+	}
 	scripts(t, "testdata/docker", map[string]string{
 		"IMAGE":  dockertest.Image(t),
 		"HELPER": dockertest.HelperDir(t),
+		"TASKS":  tasks,
 	})
 }
 

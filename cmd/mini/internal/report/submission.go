@@ -21,8 +21,8 @@ import (
 
 // submissionOptions holds the flags of mini report submission.
 type submissionOptions struct {
-	output, runID string
-	json          bool
+	output, runID, layout string
+	json                  bool
 }
 
 func newSubmission(s cmdutil.Streams) *cobra.Command {
@@ -33,14 +33,20 @@ func newSubmission(s cmdutil.Streams) *cobra.Command {
 		Long: `Creates a folder in the layout of github.com/SWE-bench/experiments: predictions,
 trajectories, evaluation logs, and drafts of metadata.yaml and README.md. Fill in
 the TODOs of the drafts. If anything is missing, mini lists it and exits with 3.
-It sends nothing, and never writes to an existing folder.`,
-		Example: `  mini report submission runs/first -o 20260102_my-system`,
-		Args:    cmdutil.ExactlyOneRun,
-		RunE:    func(_ *cobra.Command, args []string) error { return o.run(s, args[0]) },
+It sends nothing, and never writes to an existing folder.
+
+With --layout harbor, it creates a job folder that Harbor's viewer and exporters
+read: result.json, and a folder for each attempt that counts, with its result, its
+trajectory in ATIF and the files of the tests.`,
+		Example: `  mini report submission runs/first -o 20260102_my-system
+  mini report submission runs/first --layout harbor -o jobs/first`,
+		Args: cmdutil.ExactlyOneRun,
+		RunE: func(_ *cobra.Command, args []string) error { return o.run(s, args[0]) },
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringVarP(&o.output, "output", "o", "", "`FOLDER` to create")
+	f.StringVar(&o.layout, "layout", "swebench", "layout of the folder: swebench or harbor")
 	f.StringVar(&o.runID, "run-id", "", "`ID` of the evaluation (default: the newest)")
 	f.BoolVar(&o.json, "json", false, "print one JSON document on stdout")
 	return cmd
@@ -50,9 +56,23 @@ func (o *submissionOptions) run(s cmdutil.Streams, dir string) error {
 	if o.output == "" {
 		return usage.Errorf("-o FOLDER is required; the leaderboard uses names like 20260102_my-system")
 	}
+	if o.layout != "swebench" && o.layout != "harbor" {
+		return usage.Errorf("--layout %.40q is neither swebench nor harbor", o.layout)
+	}
 	run, err := runner.ReadRun(dir)
 	if err != nil {
 		return cmdutil.RunFolderError(dir, err)
+	}
+	if o.layout == "harbor" {
+		trials, err := submission.WriteHarbor(run, o.output)
+		if errors.Is(err, submission.ErrExists) {
+			return usage.Errorf("%w; pass another folder with -o", err)
+		}
+		if err != nil {
+			return usage.Wrap(err)
+		}
+		result := map[string]any{"folder": o.output, "trials": trials}
+		return cmdutil.PrintResult(s, o.json, result, fmt.Sprintf("%s: %s\n", text.Printable(o.output), text.Count(trials, "trial")))
 	}
 	summary, err := ui.Summarize(run, nil)
 	if err != nil {

@@ -78,6 +78,8 @@ var settingFlags = []struct{ flag, key string }{
 	{"model", "model.model_name"},
 	{"model-class", "model.model_class"},
 	{"environment-class", "environment.environment_class"},
+	{"agent-class", "agent.agent_class"},
+	{"agent", "agent.agent_class"},
 	{"cost-limit", "agent.cost_limit"},
 	{"no-autosubmit", "agent.autosubmit"},
 	{"replies", "model.replies"},
@@ -85,6 +87,7 @@ var settingFlags = []struct{ flag, key string }{
 	{"attempts", "run.attempts"},
 	{"network", "environment.network"},
 	{"keep", "run.keep"},
+	{"task-env", "environment.task_env"},
 	{"resume-attempts", "run.resume_attempts"},
 	{"total-cost-limit", "run.total_cost_limit"},
 	{"total-calls", "run.total_calls"},
@@ -119,6 +122,9 @@ func (c *Flags) Resolve(ctx context.Context, builtins ...string) (*configs.Resol
 		if cfg, err = c.Merge(builtins...); err != nil {
 			return nil, err
 		}
+	}
+	if !cfg.UsesModel() {
+		return cfg, nil
 	}
 	if err := CheckModelNames(cfg); err != nil {
 		return cfg, err

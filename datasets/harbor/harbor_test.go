@@ -1,0 +1,222 @@
+package harbor_test
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/datasets/harbor"
+)
+
+// write makes the files of a task: content by name. It returns the folder.
+func write(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// minimal returns the files of a task with this task.toml.
+func minimal(config string) map[string]string {
+	return map[string]string{
+		"task.toml": config, "instruction.md": "Do it.\n", "environment/Dockerfile": "FROM scratch\n", "tests/test.sh": "true\n",
+	}
+}
+
+func TestTasks(t *testing.T) {
+	src, err := harbor.Open("testdata/tasks")
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := datasets.Load(t.Context(), []datasets.Source{src}, datasets.Selection{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for _, in := range set.Instances {
+		ids = append(ids, in.ID)
+		if err := harbor.Problem(in); err != nil {
+			t.Errorf("%s: %v", in.ID, err)
+		}
+		if !filepath.IsAbs(in.TaskDir) || in.Image == "" || strings.Contains(in.ProblemStatement, "canary") {
+			t.Errorf("%s: folder %q, image %q, %q", in.ID, in.TaskDir, in.Image, in.ProblemStatement)
+		}
+	}
+	if len(ids) != 12 || !slices.IsSorted(ids) {
+		t.Errorf("%d tasks: %v", len(ids), ids)
+	}
+}
+
+func TestConfig(t *testing.T) {
+	for _, tt := range []struct {
+		name, config string
+		check        func(*harbor.Task) bool
+	}{
+		{"old version", "version = \"1.0\"\n[environment]\nmemory = \"2G\"", func(k *harbor.Task) bool { return k.Environment.Memory() == 2<<30 && k.Version() == "1.0" }},
+		{"kilobytes", "[environment]\nmemory = \"524288K\"", func(k *harbor.Task) bool { return k.Environment.Memory() == 512<<20 }},
+		{"memory_mb", "[environment]\nmemory_mb = 100\nmemory = \"2G\"", func(k *harbor.Task) bool { return k.Environment.Memory() == 100<<20 }},
+		{"no version", "", func(k *harbor.Task) bool { return k.Version() == "1.3" && len(k.Steps) == 1 && !k.MultiStep }},
+		{"unknown keys", "new = 1\n[environment.new]\nx = [1]", func(*harbor.Task) bool { return true }},
+		{"user as number", "[agent]\nuser = 1000", func(k *harbor.Task) bool { return k.Steps[0].Agent.User == "1000" }},
+		{"no internet", "[environment]\nallow_internet = false", func(k *harbor.Task) bool { return k.Environment.IsOffline(k.Agent) }},
+		{"network_mode wins", "[environment]\nallow_internet = false\nnetwork_mode = \"public\"", func(k *harbor.Task) bool { return !k.Environment.IsOffline(k.Agent) }},
+		{"separate by its environment", "[verifier.environment]\ndocker_image = \"x\"", func(k *harbor.Task) bool { return k.IsSeparate(k.Steps[0]) }},
+		{"shared by default", "", func(k *harbor.Task) bool { return !k.IsSeparate(k.Steps[0]) }},
+		{"artifacts", "artifacts = [\"/a\", {source = \"/b\", destination = \"c\", exclude = [\"d\"]}]", func(k *harbor.Task) bool {
+			return len(k.Artifacts) == 2 && k.Artifacts[0].Source == "/a" && k.Artifacts[1].Destination == "c" && k.Artifacts[1].Exclude[0] == "d"
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			task, err := harbor.Read(write(t, minimal(tt.config)))
+			if err != nil || !tt.check(task) {
+				t.Errorf("%v: %+v", err, task)
+			}
+		})
+	}
+}
+
+func TestStepsInherit(t *testing.T) {
+	files := minimal("[agent]\ntimeout_sec = 5\nuser = \"u\"\n[verifier.env]\nA = \"1\"\nB = \"1\"\n[[steps]]\nname = \"one\"\nmin_reward = 1\n[steps.verifier.env]\nB = \"2\"\n[[steps]]\nname = \"two\"\n[steps.agent]\ntimeout_sec = 9\n")
+	files["steps/one/instruction.md"], files["steps/two/instruction.md"] = "One.", "Two."
+	task, err := harbor.Read(write(t, files))
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, two := task.Steps[0], task.Steps[1]
+	if *one.Agent.Timeout != 5 || *two.Agent.Timeout != 9 || two.Agent.User != "u" || one.Verifier.Env["A"] != "1" || one.Verifier.Env["B"] != "2" || two.Verifier.Env["B"] != "1" {
+		t.Errorf("%+v\n%+v", one, two)
+	}
+	if one.MinReward.IsReached(map[string]float64{"reward": 0.9}) || one.MinReward.IsReached(nil) || !one.MinReward.IsReached(map[string]float64{"reward": 1}) || !two.MinReward.IsReached(nil) {
+		t.Error("min_reward")
+	}
+}
+
+func TestRefused(t *testing.T) {
+	for _, tt := range []struct{ config, want string }{
+		{"schema_version = \"2.0\"", "mini reads 1.0 to 1.4"},
+		{"x = [", "task.toml: toml: line 1"},
+		{"[environment]\nnetwork_mode = \"allowlist\"", "no allowlist of hosts"},
+		{"[agent]\nallowed_hosts = [\"a\"]", "no allowlist of hosts"},
+		{"[environment]\nos = \"windows\"", "Linux containers only"},
+		{"[environment]\ngpus = 2", "no GPUs"},
+		{"[environment.tpu]\ntype = \"v5\"", "no TPUs"},
+		{"[environment]\nmemory = \"many\"", "not a size"},
+		{"[environment]\nworkdir = \"here\"", "not an absolute path"},
+		{"[agent]\nuser = \"a b\"", "not the name of a user"},
+		{"[agent]\ntimeout_sec = -1", "not a number of seconds"},
+		{"[agent]\ntimeout_sec = nan", "not a number of seconds"},
+		{"[agent]\nnetwork_mode = \"no-network\"", "does not change the network"},
+		{"[verifier]\nenvironment_mode = \"shared\"\n[verifier.environment]\n", "no environment of its own"},
+		{"[[steps]]\nname = \"../x\"", "not the name of a folder"},
+		{"[[steps]]\nname = \"missing\"", "there is no steps/missing/instruction.md"},
+		{"artifacts = [\"relative\"]", "an absolute path"},
+		{"artifacts = [{source = \"/a\", destination = \"../../b\"}]", "outside the folder"},
+		{"[task]\nname = \"x/../y\"", "org/name"},
+		{"[environment.healthcheck]\ninterval_sec = 1", "healthcheck.command is missing"},
+	} {
+		if _, err := harbor.Read(write(t, minimal(tt.config))); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%q: %v, want %s", tt.config, err, tt.want)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(minimal(""))) {
+		files := minimal("")
+		delete(files, name)
+		if _, err := harbor.Read(write(t, files)); err == nil {
+			t.Errorf("a task without %s was read", name)
+		}
+	}
+}
+
+func TestLinksStayInFolder(t *testing.T) {
+	secret := filepath.Join(write(t, map[string]string{"secret": "s"}), "secret")
+	dir := write(t, minimal(""))
+	if err := os.Remove(filepath.Join(dir, "instruction.md")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(secret, filepath.Join(dir, "instruction.md")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := harbor.Read(dir); err == nil {
+		t.Error("an instruction outside the folder was read")
+	}
+	env := filepath.Join(dir, "environment")
+	if _, err := harbor.HashFolder(env); err != nil {
+		t.Error(err)
+	}
+	if err := os.Symlink("../task.toml", filepath.Join(env, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := harbor.HashFolder(env); err == nil {
+		t.Error("a link that leaves the folder was hashed")
+	}
+}
+
+func TestHashFolder(t *testing.T) {
+	hash := func(files map[string]string) string {
+		t.Helper()
+		sum, err := harbor.HashFolder(write(t, files))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sum
+	}
+	a := hash(map[string]string{"a": "1", "b/c": "2"})
+	if a != hash(map[string]string{"a": "1", "b/c": "2"}) {
+		t.Error("equal folders have different hashes")
+	}
+	if a == hash(map[string]string{"a": "1", "b/c": "3"}) || a == hash(map[string]string{"a": "1", "b/d": "2"}) {
+		t.Error("different folders have the same hash")
+	}
+}
+
+func TestExpand(t *testing.T) {
+	lookup := func(name string) (string, bool) { return "host", name == "ALLOWED" }
+	got, err := harbor.Expand(map[string]string{"A": "${ALLOWED}", "B": "${OTHER:-d}", "C": "x ${ALLOWED}", "D": "${ALLOWED:-d}", "E": "${OTHER:-}"}, lookup)
+	want := map[string]string{"A": "host", "B": "d", "C": "x ${ALLOWED}", "D": "host", "E": ""}
+	if err != nil || !maps.Equal(got, want) {
+		t.Errorf("%v, %v", got, err)
+	}
+	if _, err := harbor.Expand(map[string]string{"A": "${OTHER}"}, lookup); err == nil {
+		t.Error("a variable without a value was expanded")
+	}
+}
+
+func TestRegistry(t *testing.T) {
+	dir := write(t, map[string]string{
+		"registry.json": `[{"name": "s", "version": "1", "tasks": [{"name": "t", "path": "sets/t"}]}, {"name": "out", "version": "1", "tasks": [{"name": "t", "path": "../t"}]}]`,
+	})
+	for name, text := range minimal("") {
+		path := filepath.Join(dir, "sets/t", filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := harbor.RegistryPrefix + filepath.Join(dir, "registry.json")
+	src, err := harbor.OpenRegistry(file + "#s@1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ids, err := datasets.IDs(t.Context(), src); err != nil || !slices.Equal(ids, []string{"t"}) {
+		t.Errorf("%v, %v", ids, err)
+	}
+	for _, name := range []string{"#out@1", "#s@2", ""} {
+		if _, err := harbor.OpenRegistry(file + name); err == nil {
+			t.Errorf("%q was opened", name)
+		}
+	}
+}

@@ -1,0 +1,2 @@
+#!/bin/bash
+cp /tmp/ready /app/out.txt

@@ -1,0 +1,2 @@
+#!/bin/bash
+cat hint > two.txt

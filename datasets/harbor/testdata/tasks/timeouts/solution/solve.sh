@@ -1,0 +1,3 @@
+#!/bin/bash
+echo hello > /app/out.txt
+sleep 1000

@@ -1,0 +1,2 @@
+#!/bin/bash
+[ "$DEBIAN_FRONTEND" = noninteractive ] && echo "$GREETING $PLACE$MARK" > /app/out.txt

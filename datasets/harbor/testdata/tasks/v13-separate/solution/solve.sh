@@ -1,0 +1,3 @@
+#!/bin/bash
+touch /app/left-behind
+echo hello > /app/out.txt
