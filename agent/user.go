@@ -24,6 +24,10 @@ type User interface {
 	// RaiseLimits is called when the limit on steps or cost is reached. It
 	// returns the new limits, or false to end the attempt.
 	RaiseLimits(ctx context.Context, reached Limits) (Limits, bool, error)
+	// Answer is called after a reply without a command, if Config.PlainReply is
+	// PlainReplyAsk. It returns a message to the model, or "" to tell the model
+	// that its reply has no command.
+	Answer(ctx context.Context) (message string, err error)
 	// NextTask is called when the attempt would end with a submission. It
 	// returns a new task, or "" to end the attempt.
 	NextTask(ctx context.Context, s *Submitted) (string, error)
@@ -209,6 +213,30 @@ func (r *run) continueAfterSubmission(ctx context.Context, s *Submitted) error {
 	}
 	r.submitAction, r.submittedTree, r.patchReturned = nil, "", false
 	return r.addMessages(append(callResult.Messages, f.Messages...)...)
+}
+
+// askForAnswer returns the user's answer to a plain reply as Feedback: the
+// messages in the inbox, the answer to a question, or turn.problem.
+func (r *run) askForAnswer(ctx context.Context, turn *userTurn) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if f, err := r.readInbox(ctx); f != nil || err != nil {
+		return errors.Join(err, asError(f))
+	}
+	text, err := withClockPaused(ctx, func() (string, error) { return r.User.Answer(ctx) })
+	if err != nil {
+		return causeOrErr(ctx, err)
+	}
+	if text == "" {
+		return turn.problem
+	}
+	f := &Feedback{}
+	if f.Messages, err = r.recordUserCommands(); err != nil {
+		return err
+	}
+	f.add(trajectories.CauseSteer, model.Message{Role: model.User, Content: text})
+	return f
 }
 
 // withClockPaused calls question while the clocks of the attempt and of its

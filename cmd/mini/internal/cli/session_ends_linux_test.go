@@ -371,6 +371,38 @@ func TestContinueKnowsTheChanges(t *testing.T) {
 	p.checkExit(130)
 }
 
+// A reply without a command passes the turn to the user, also after --continue. Without a terminal
+// it is an error.
+func TestSessionAsksAfterPlainReply(t *testing.T) {
+	t.Parallel()
+	s := newSessionTest(t)
+	replies := filepath.Join(filepath.Dir(s.dir), "plain.yaml")
+	text := "- Which file?\n- And then?\n- And now?\n- |\n  ```bash\n  " + submitCommand + "\n  ```\n"
+	if err := os.WriteFile(replies, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"--model-class", "scripted", "-c", "model.replies=" + replies}
+	p := s.session(append(args, "-t", "do it")...)
+	p.play(step{"Which file?", ""}, step{askMessage, "the first\r"}, step{"And then?", ""}, step{askMessage, keyCtrlD})
+	p.checkExit(130)
+	p = s.session(append(args, "--continue")...)
+	p.play(step{"What comes next?", keyEnter}, step{askMessage, "that is all\r"}, step{"And now?", ""}, step{askMessage, keyEnter}, step{askConfirm, keyEnter}, step{askNext, keyEnter})
+	p.checkExit(0)
+	got := conversationText(s.records())
+	if want := "\nsteer: the first\n\nsteer: that is all\n\nformat_error: "; !strings.HasPrefix(got, want) {
+		t.Errorf("the conversation is\n%s", got)
+	}
+	p = s.session(append(args, "-y", "-t", "do it", "-c", "agent.plain_reply=error")...)
+	p.play(step{"RepeatedFormatError", ""})
+	p.checkExit(0)
+	p = s.session(append(args, "--continue", "-c", "model.replies="+s.replies("", "", "", submitCommand))...)
+	p.play(step{"What comes next?", "use bash\r"}, step{askConfirm, keyEnter}, step{askNext, keyEnter})
+	p.checkExit(0)
+	if got := conversationText(s.records()); !strings.Contains(got, "interruption: use bash\n"+submitCommand) {
+		t.Errorf("the conversation is\n%s", got)
+	}
+}
+
 // A model that -m would refuse leaves the session as it was. A session resumes with the model that
 // the user has switched to.
 func TestSessionSwitchesModel(t *testing.T) {

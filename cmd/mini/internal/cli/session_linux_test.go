@@ -447,7 +447,7 @@ func TestTransitions(t *testing.T) {
 		},
 		{
 			name: "to human at the end", args: []string{"-y"}, replies: []string{submitCommand, submitCommand},
-			steps:        []step{{askNext, "/u\r"}, {"Switched to", ""}, {askNext, "n\r"}, {"Enter the next task", ""}, {askNext, "I go on\r"}, {askCommand, "true\r"}, {askCommand, "/y\r"}, {"Switched to", ""}, {askNext, keyEnter}},
+			steps:        []step{{askNext, "/u\r"}, {"Switched to", ""}, {askNext, "n\r"}, {"What comes next?", "I go on\r"}, {askCommand, "true\r"}, {askCommand, "/y\r"}, {"Switched to", ""}, {askNext, keyEnter}},
 			conversation: submitCommand + "\nfollow_up: I go on\ncommand: The user ran a command:\n" + submitCommand, decisions: "allow mode, allow mode",
 		},
 		{

@@ -126,6 +126,9 @@ func (o *Options) newSession(s cmdutil.Streams, cfg *configs.Resolved) (*session
 	if _, configured := cfg.Origin("model.stream"); !configured && s.Interactive {
 		cfg.Model.Stream = true // a user is watching
 	}
+	if origin, _ := cfg.Origin("agent.plain_reply"); origin.IsBuiltin() && s.Interactive && cfg.Agent.ConfirmExit && !o.exitImmediately {
+		cfg.Agent.PlainReply = agent.PlainReplyAsk
+	}
 	return &session{Streams: s, options: o, cfg: cfg, mode: mode, instance: datasets.Instance{ID: taskID, ProblemStatement: o.task}}, nil
 }
 

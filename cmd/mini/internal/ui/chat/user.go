@@ -95,6 +95,21 @@ func (s *Session) askMessage(ctx context.Context) (string, error) {
 	return strings.TrimSpace(text), nil
 }
 
+// Answer implements agent.User: it asks for an answer to a reply without a command. If the user
+// quits, the session can be resumed at the question.
+func (s *Session) Answer(ctx context.Context) (string, error) {
+	if s.NonInteractive {
+		return "", nil
+	}
+	text, err := s.askOrQuit(ctx, Question{
+		Kind: AskMessage, Text: "Message to the model?", Hint: "Enter lets it go on, Ctrl-D quits, /h shows help",
+	})
+	if err != nil {
+		return "", attemptError(err)
+	}
+	return strings.TrimSpace(text), nil
+}
+
 // askUndo asks whether to undo all changes, undoes them, and tells the model.
 func (s *Session) askUndo(ctx context.Context) error {
 	changes, ok := s.currentChanges(ctx)
