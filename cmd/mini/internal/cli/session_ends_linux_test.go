@@ -403,6 +403,29 @@ func TestSessionAsksAfterPlainReply(t *testing.T) {
 	}
 }
 
+// A session resumes with the prompts, the limits and the profile it had, below those of the new call.
+func TestContinueKeepsSettings(t *testing.T) {
+	t.Parallel()
+	s := newSessionTest(t)
+	prompts := filepath.Join(filepath.Dir(s.dir), "own.yaml")
+	if err := os.WriteFile(prompts, []byte("agent: {observation_template: 'OWN {{.output}}', mode: yolo}\npolicy: {default: ask}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := s.session(s.args([]string{submitCommand}, "-t", "do it", "-y", "--profile", "coder", "-c", prompts,
+		"-c", "policy.whitelist_actions=[\"true\"]", "-c", "agent.step_limit=7", "-c", "model.model_kwargs.seed=4")...)
+	p.play(step{askNext, keyEnter})
+	p.checkExit(0)
+	p = s.session(s.args([]string{"", "echo a", submitCommand}, "--continue", "--plain", "-c", "agent.cost_limit=2")...)
+	p.play(step{"not restored, so pass them again: policy.default, policy.whitelist_actions", ""}, step{"What comes next?", "more\r"}, step{"confirm | scripted | step 2 of 7 | $0.00 of $2.00", ""},
+		step{askConfirm, keyEnter}, step{askConfirm, keyEnter}, step{askNext, keyEnter})
+	p.checkExit(0)
+	if got := conversationText(s.records()); !strings.Contains(got, "OWN a") {
+		t.Errorf("the conversation is\n%s", got)
+	}
+	p = s.session("--continue", "-y", "-t", "more", "--exit-immediately")
+	p.checkExit(3)
+}
+
 // A model that -m would refuse leaves the session as it was. A session resumes with the model that
 // the user has switched to.
 func TestSessionSwitchesModel(t *testing.T) {

@@ -80,7 +80,7 @@ func Run(ctx, kill context.Context, s cmdutil.Streams, o *Options) error {
 		}
 	}
 	if o.resume {
-		if err := o.useSessionModel(); err != nil {
+		if err := o.useSessionSettings(s.Err); err != nil {
 			return usage.Wrap(err)
 		}
 	}
