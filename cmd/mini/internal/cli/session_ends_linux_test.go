@@ -327,7 +327,7 @@ func TestContinue(t *testing.T) {
 	// A task of -t is a follow-up too. With --exit-immediately, mini asks nothing.
 	p = resume([]string{"never", "never", "never", "never", submitCommand}, "-y", "--exit-immediately", "-t", "the third")
 	p.checkExit(0)
-	if got := conversationText(s.records()); !strings.HasPrefix(got, want+"\n") || !strings.Contains(got, "follow_up: the third") {
+	if got := conversationText(s.records()); !strings.HasPrefix(got, want+"\n") || !strings.Contains(got, "follow_up: The user has put all files back") {
 		t.Errorf("the conversation is\n%s", got)
 	}
 
@@ -335,6 +335,22 @@ func TestContinue(t *testing.T) {
 	p = resume(nil)
 	p.expect("there is no session of this folder")
 	p.checkExit(2)
+}
+
+// Messages that the model has not received are sent when the session goes on, in the mode of the
+// new call.
+func TestContinueSendsPendingMessages(t *testing.T) {
+	t.Parallel()
+	s := newSessionTest(t)
+	p := s.session(s.args([]string{"echo so far; sleep 60"}, "-t", "do it", "-y")...)
+	p.play(step{"so far\n", "use tabs\r"}, step{"The model will get this", keyCtrlC}, step{askMessage, keyCtrlC})
+	p.checkExit(130)
+	p = s.session(s.args([]string{"", submitCommand}, "--continue")...)
+	p.play(step{"sent now: use tabs", ""}, step{"was left in yolo mode, and goes on in confirm mode", ""}, step{"What comes next?", "be quick\r"}, step{askConfirm, keyEnter}, step{askNext, keyEnter})
+	p.checkExit(0)
+	if got, want := s.records().Entries, "use tabs\n\nbe quick"; !slices.ContainsFunc(got, func(e trajectories.Entry) bool { return e.Content == want }) {
+		t.Errorf("the conversation is\n%s", conversationText(s.records()))
+	}
 }
 
 // After --continue, the changes are relative to the first snapshot of the session, and

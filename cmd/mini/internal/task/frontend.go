@@ -27,15 +27,17 @@ type frontend interface {
 	HasShownOutcome() bool
 	// Close restores the terminal.
 	Close()
+	// Draft returns the text of the input field when the frontend was closed.
+	Draft() string
 }
 
 // newFrontend returns the plain frontend for --plain, MINI_PLAIN, or a terminal that does not
 // support the full-screen frontend; otherwise the full-screen frontend. environ is the environment
-// of pagers, paths lists the files for completion.
-func newFrontend(s cmdutil.Streams, plainFlag bool, environ []string, paths func(context.Context) []string) frontend {
+// of pagers, draft the initial text of the input field, paths lists the files for completion.
+func newFrontend(s cmdutil.Streams, plainFlag bool, environ []string, draft string, paths func(context.Context) []string) frontend {
 	dumb := os.Getenv("TERM") == "dumb" || os.Getenv("TERM") == ""
 	if !plainFlag && !dumb && os.Getenv("MINI_PLAIN") == "" {
-		if f, ok := newScreenFrontend(s, environ, paths); ok {
+		if f, ok := newScreenFrontend(s, environ, draft, paths); ok {
 			return f
 		}
 	}

@@ -39,7 +39,8 @@ type Options struct {
 	plain           bool
 	noProjectDocs   bool
 	events          string
-	HasTask         bool // -t is set
+	HasTask         bool   // -t is set
+	draft           string // the initial text of the input field
 }
 
 // AddFlags adds the flags of mini without a subcommand.
@@ -97,7 +98,7 @@ func Run(ctx, kill context.Context, s cmdutil.Streams, o *Options) error {
 		if t.chat == nil || ctx.Err() != nil || err != nil && !errors.Is(err, agent.ErrInterrupted) {
 			return err
 		}
-		mode, isNew := t.chat.WantsNew()
+		task, mode, isNew := t.chat.WantsNew()
 		if !isNew {
 			return err
 		}
@@ -105,7 +106,8 @@ func Run(ctx, kill context.Context, s cmdutil.Streams, o *Options) error {
 			return err
 		}
 		next := *o // what the flags say about the task is done
-		next.task, next.HasTask, next.resume, next.session = "", false, false, ""
+		next.task, next.HasTask, next.resume, next.session = task, task != "", false, ""
+		next.draft = t.frontend.Draft()
 		o = &next
 		if cfg, err = o.Resolve(ctx, config.BuiltinConfigByKind["task"]); err != nil {
 			return err

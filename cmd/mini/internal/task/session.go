@@ -53,6 +53,7 @@ type session struct {
 	docs      []projectdocs.File
 	stored    *sessions.Session  // for --continue; nil if the session is not stored
 	resume    *agent.ResumeState // state to continue from; nil for a new session
+	pending   string             // messages that the model has not received before the session was resumed
 
 	modelSwitch  *route.Switch
 	modelChanges map[string]trajectories.ModelChange // of the models that the user has switched to, and of the first one
@@ -150,7 +151,9 @@ func (t *session) converse(ctx context.Context) (out trajectories.Outcome, err e
 	if err == nil {
 		if t.chat.ReportChanges(ctx) {
 			err = t.stored.RemoveSnapshot()
-		} else if _, isNew := t.chat.WantsNew(); t.stored != nil && !isNew && out.Class != trajectories.Submitted {
+		} else if _, _, isNew := t.chat.WantsNew(); t.stored != nil && isNew {
+			err = t.stored.RemoveSnapshot() // the changes are kept
+		} else if t.stored != nil && out.Class != trajectories.Submitted {
 			_, err = fmt.Fprintln(t.Err, "run mini --continue to resume")
 		}
 	}
@@ -164,7 +167,7 @@ func (t *session) openChat(ctx context.Context) error {
 	if envopen.IsHostClass(t.sandboxes.Class) {
 		paths = func(ctx context.Context) []string { return listPaths(ctx, t.tree.dir, t.tree.hidden) }
 	}
-	t.frontend = newFrontend(t.Streams, t.options.plain, setup.EnvironWithoutKeys(t.cfg), paths)
+	t.frontend = newFrontend(t.Streams, t.options.plain, setup.EnvironWithoutKeys(t.cfg), t.options.draft, paths)
 	state := chat.State{
 		Model: modelopen.Name(t.cfg), StepLimit: t.cfg.Agent.StepLimit, CostLimit: t.cfg.Agent.CostLimit, Started: time.Now(), ShowThinking: true,
 	}
@@ -335,10 +338,13 @@ func (t *session) save(ctx context.Context) error {
 	return nil
 }
 
-// closeStored unlocks the stored session, if there is one.
+// closeStored saves the messages that the model has not received and the mode, and unlocks the
+// stored session, if there is one.
 func (t *session) closeStored() error {
 	if t.stored == nil {
 		return nil
 	}
-	return t.stored.Close()
+	_, mode, _ := t.chat.WantsNew()
+	t.stored.Pending, t.stored.Mode = joinTexts(append([]string{t.pending}, t.inbox.TakePending()...)...), mode.String()
+	return errors.Join(t.stored.Save(), t.stored.Close())
 }

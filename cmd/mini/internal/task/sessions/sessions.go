@@ -40,6 +40,10 @@ type Metadata struct {
 	Started    time.Time `json:"started"`
 	// BaseURL is the address of the model, unless a file in the folder set it.
 	BaseURL string `json:"base_url,omitempty"`
+	// Pending are the messages of the user that the model has not received.
+	Pending string `json:"pending,omitempty"`
+	// Mode is the mode in which the session was left.
+	Mode string `json:"mode,omitempty"`
 }
 
 // Stored is a session in a Store.

@@ -32,11 +32,6 @@ func (s *Session) ReportChanges(ctx context.Context) (decided bool) {
 	return false
 }
 
-func (s *Session) isNew() bool {
-	_, isNew := s.WantsNew()
-	return isNew
-}
-
 // finalChanges returns the changes for the end of a session, also after ctx has ended. Without a
 // snapshot there are none.
 func (s *Session) finalChanges(ctx context.Context) (Changes, error) {

@@ -169,7 +169,7 @@ func (m *model) showNotice(n chat.Notice) {
 }
 
 func (m *model) showRunStarted(e events.RunStarted) {
-	if e.Task != "" && strings.TrimSpace(e.Task) != strings.TrimSpace(m.lastInput) {
+	if e.Task != "" && e.Step == 0 && strings.TrimSpace(e.Task) != strings.TrimSpace(m.lastInput) {
 		m.showUserText(e.Task)
 	}
 	details := ""

@@ -47,7 +47,12 @@ func (m *model) handleKey(msg tea.KeyPressMsg) tea.Cmd {
 	case "tab":
 		m.input.complete(m.answerChoices(), 1)
 	case "shift+tab":
-		m.sendSlash("/" + ((m.state.Mode + 1) % (chat.Human + 1)).String())
+		mode := "/" + ((m.state.Mode + 1) % (chat.Human + 1)).String()
+		if m.question != nil && m.question.Kind == chat.AskConfirm { // the key must not run or reject the command
+			m.handler.get().Input(mode)
+			break
+		}
+		m.sendSlash(mode)
 	case "ctrl+t":
 		m.sendSlash("/t")
 	case "ctrl+g":

@@ -46,7 +46,7 @@ func TestKeysAtQuestion(t *testing.T) {
 		{"Tab without a match", "/zzz<tab><enter>", confirm, "= /zzz"},
 		{"Tab selects an answer", "<tab><enter>", keep, "= keep"},
 		{"Tab twice selects the next answer", "<tab><tab><enter>", keep, "= undo"},
-		{"Shift-Tab changes the mode", "<shift+tab>", confirm, "= /yolo"},
+		{"Shift-Tab changes the mode", "<shift+tab>", task, "= /yolo"},
 		{"Ctrl-G shows the diff", "<ctrl+g>", confirm, "= /d"},
 		{"Ctrl-T shows the reasoning", "<ctrl+t>", confirm, "= /t"},
 		{"a secret", "s3cret<enter>", secret, "= s3cret"},
@@ -94,6 +94,16 @@ func TestKeysWithoutQuestion(t *testing.T) {
 				t.Errorf("%s: %q, want %q", tt.keys, got, tt.want)
 			}
 		})
+	}
+}
+
+// Shift-Tab at a confirmation changes the mode, but does not decide on the command.
+func TestShiftTabAtConfirmation(t *testing.T) {
+	s := newScene(t, 80, 24)
+	s.ask(confirm)
+	s.keys("<shift+tab>")
+	if answer, inputs := s.answer(), s.inputs(); answer != "nothing" || inputs != "/yolo" {
+		t.Errorf("answer %q, inputs %q", answer, inputs)
 	}
 }
 
