@@ -540,8 +540,8 @@ func TestResumeChosenSession(t *testing.T) {
 	s := newSessionTest(t)
 	for _, task := range []string{"first task", "second task"} {
 		p := newPTYProcess(t)
-		p.start(s.dir, s.env, "mini", s.args([]string{submitCommand}, "-t", task, "--plain", "-y")...)
-		p.play(step{askNext, keyEnter})
+		p.start(s.dir, s.env, "mini", s.args([]string{"echo new >> new; " + submitCommand}, "-t", task, "--plain", "-y")...)
+		p.play(step{askNext, keyCtrlD})
 		p.checkExit(0)
 	}
 	p := newPTYProcess(t)
@@ -554,6 +554,7 @@ func TestResumeChosenSession(t *testing.T) {
 	p.play(step{"Number [1]: ", "3\r"}, step{"a number from 1 to 2", ""}, step{"Number [1]: ", "2\r"})
 	p.expect("task: first task")
 	p.ready = ""
+	p.play(step{"What comes next?", "/d\r"}, step{"Nothing has changed since the session was continued", ""}) // not the files of the second
 	p.play(step{"What comes next?", "more\r"}, step{askNext, keyEnter})
 	p.checkExit(0)
 

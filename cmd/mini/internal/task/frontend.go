@@ -70,9 +70,13 @@ type worktree struct {
 }
 
 // openSnapshot opens the snapshot of a resumed session. If the user has kept the changes, the
-// snapshot was removed, and takeSnapshot takes a new one.
-func (t *worktree) openSnapshot(stored *sessions.Session) {
+// snapshot was removed, and takeSnapshot takes a new one; also if the session is older than another
+// one, whose changes the snapshot does not separate.
+func (t *worktree) openSnapshot(stored *sessions.Session, isOlder bool) {
 	t.since = "the session was continued"
+	if isOlder {
+		return
+	}
 	if s, err := undo.OpenSnapshot(stored.SnapshotDir(), t.hidden...); err == nil {
 		t.since, t.snapshot = "", s
 	}
@@ -84,6 +88,9 @@ func (t *worktree) openSnapshot(stored *sessions.Session) {
 func (t *worktree) takeSnapshot(ctx context.Context, w io.Writer, stored *sessions.Session) error {
 	if t.snapshot != nil {
 		return nil
+	}
+	if err := stored.RemoveSnapshot(); err != nil {
+		return err
 	}
 	s, err := undo.TakeSnapshot(ctx, t.dir, stored.SnapshotDir(), t.hidden...)
 	if err == nil {

@@ -36,6 +36,8 @@ func (t *session) openStored() error {
 		return usage.Errorf("the folder %s no longer exists", t.dir())
 	}
 	if err == nil {
+		list := store.List()
+		t.isOlder = len(list) > 0 && t.options.session != "" && t.options.session != list[0].Name
 		t.stored, err = store.Open(t.options.session)
 	}
 	switch {

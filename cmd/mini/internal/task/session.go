@@ -52,6 +52,7 @@ type session struct {
 	tree      *worktree
 	docs      []projectdocs.File
 	stored    *sessions.Session  // for --continue; nil if the session is not stored
+	isOlder   bool               // a later session of the folder has been used since
 	resume    *agent.ResumeState // state to continue from; nil for a new session
 	pending   string             // messages that the model has not received before the session was resumed
 
@@ -175,7 +176,7 @@ func (t *session) openChat(ctx context.Context) error {
 		state.CostLimit = 0 // it has no effect
 	}
 	if r := t.resume; r != nil {
-		t.tree.openSnapshot(t.stored)
+		t.tree.openSnapshot(t.stored, t.isOlder)
 		spent := r.Total()
 		state.Step, state.Cost, state.Usage, state.Unpriced = r.Steps, spent.Cost, spent.Usage, spent.Usage.Unpriced > 0
 		if r.Limits != nil {

@@ -59,7 +59,7 @@ func (s *Session) currentChanges(ctx context.Context) (Changes, bool) {
 	case err != nil:
 		s.notifyError("The changes cannot be shown or undone: %v", err)
 	case changes.IsEmpty():
-		s.notify("Nothing has changed since %s.", cmp.Or(changes.SinceName, "the session began"))
+		s.notify("Nothing has changed since %s; ignored files and nested repositories are not covered.", cmp.Or(changes.SinceName, "the session began"))
 	default:
 		return changes, true
 	}

@@ -85,6 +85,9 @@ func (m *model) showItem(item any) {
 	case events.Compacted:
 		m.writeParagraph(faint("… the conversation was compacted (" + sanitize.Line(clip(e.Policy, 100)) + "): " +
 			"about " + formatThousands(e.TokensBefore) + " tokens to " + formatThousands(e.TokensAfter)))
+		if e.Fallback != "" {
+			m.writeRows(coloured(yellow, "! extracts of the commands replace summaries: "+sanitize.Line(clip(e.Fallback, 300))))
+		}
 	case events.RunEnded:
 		m.showOutcome(e)
 	case events.Dropped:
