@@ -523,7 +523,7 @@ func TestSessionHasProjectDocs(t *testing.T) {
 			p := newPTYProcess(t)
 			p.start(s.dir, s.env, "mini", s.args([]string{submitCommand}, append([]string{"-t", "do it", "--plain", "-y"}, tt.args...)...)...)
 			if tt.want {
-				p.expect("mini: part of the prompt: ../AGENTS.md (9 B); --no-project-docs leaves them out")
+				p.expect("mini: part of the prompt; --no-project-docs leaves it out:\n  ../AGENTS.md (9 B)\n")
 			}
 			p.play(step{askNext, keyEnter})
 			p.checkExit(0)

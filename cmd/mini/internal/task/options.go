@@ -99,7 +99,15 @@ func Run(ctx, kill context.Context, s cmdutil.Streams, o *Options) error {
 			return err
 		}
 		task, mode, isNew := t.chat.WantsNew()
-		if !isNew {
+		switch {
+		case !isNew && errors.Is(err, agent.ErrInterrupted) && !errors.Is(err, cmdutil.ErrSessionEnded):
+			message := "mini: no task was given"
+			if o.resume {
+				message = "run mini --continue to resume"
+			}
+			_, werr := fmt.Fprintln(s.Err, message)
+			return errors.Join(cmdutil.ErrSessionEnded, werr)
+		case !isNew:
 			return err
 		}
 		if _, err := fmt.Fprintln(s.Err, "mini: a new conversation begins"); err != nil {

@@ -242,7 +242,7 @@ func (t *session) runAgent(ctx context.Context, journal *trajectories.Journal) (
 		Agent: t.agent, Sandboxes: taskSandbox{t}, Models: switchedModels{t}, Instance: t.instance,
 		Session: agent.Session{
 			Recorder: journal, Resume: t.resume, Instructions: projectdocs.Prompt(t.docs), Approver: t.chat, User: t.chat, Inbox: t.inbox,
-			Events: t.bus, StartEvent: events.RunStarted{Model: modelopen.Name(t.cfg), Environment: t.sandboxes.Class},
+			Events: t.bus, StartEvent: events.RunStarted{Model: t.firstModel(), Environment: t.sandboxes.Class},
 		},
 		Tools: func() (agent.ToolServer, error) {
 			return t.tools.Server(setup.AttemptPaths{Instance: t.instance, Dir: filepath.Dir(t.files.journal), Prefix: t.files.prefix(), Workspace: t.workspace()})

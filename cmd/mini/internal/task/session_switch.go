@@ -88,6 +88,16 @@ func (t *session) recordModel(change trajectories.ModelChange) error {
 	return err
 }
 
+// firstModel returns the name of the model of the first step.
+func (t *session) firstModel() string {
+	t.journalMu.Lock()
+	defer t.journalMu.Unlock()
+	if t.modelChange != nil {
+		return t.modelChange.Name
+	}
+	return modelopen.Name(t.cfg)
+}
+
 // setJournal sets the journal of the attempt, and records a switch of the model before it.
 func (t *session) setJournal(j *trajectories.Journal) error {
 	t.journalMu.Lock()

@@ -35,6 +35,9 @@ func (s *Session) ask(ctx context.Context, q Question) (string, error) {
 			return strings.TrimSpace(command), nil
 		case isCommand:
 			s.runCommand(ctx, strings.TrimSpace(command))
+			if q.Kind == AskNextTask {
+				return "", errAskAgain
+			}
 		case !ok:
 			return unescape(text), nil
 		case cmd.action == actionMultiline:

@@ -53,7 +53,7 @@ func commands() []slashCommand {
 		{SlashCommand: SlashCommand{"/s", "/cost", "show steps, cost, tokens and time"}, action: actionState},
 		{SlashCommand: SlashCommand{"/model", "", "show the model; with a name, switch to it"}, action: actionModel},
 		{SlashCommand: SlashCommand{"/compact", "", "shorten the conversation; a text says what to keep"}, action: actionCompact},
-		{SlashCommand: SlashCommand{"/new", "", "end this conversation and begin another, as /clear; a text is its task"}, action: actionNew},
+		{SlashCommand: SlashCommand{"/new", "", "begin another conversation, as /clear; a text is its task"}, action: actionNew},
 		{SlashCommand: SlashCommand{"/q", "/quit", "quit, as /exit; mini --continue resumes later"}, action: actionQuit},
 	}
 }

@@ -29,7 +29,7 @@ func (s *Session) NextCommand(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// errAskAgain means that the user has undone the changes, so that the question has changed.
+// errAskAgain means that the user may have changed the files, so that the question has changed.
 var errAskAgain = errors.New("the question has changed")
 
 // NextTask implements agent.User: after a submission it asks for another task. An empty task ends

@@ -266,6 +266,9 @@ func (m *model) showActionEnded(e events.ActionEnded) {
 func (m *model) closeOutput() {
 	if m.turn.output != nil {
 		m.turn.output.close()
+		if m.turn.output.omitted > 0 {
+			m.fullText = m.turn.output.full.String()
+		}
 	}
 	m.turn.output, m.turn.running = nil, false
 }

@@ -19,13 +19,7 @@ func (m *model) handleKey(msg tea.KeyPressMsg) tea.Cmd {
 			break
 		}
 		m.handleEnter()
-	case "alt+enter":
-		if m.isMultiline() {
-			m.handleEnter()
-			break
-		}
-		m.input.newline()
-	case "shift+enter", "ctrl+j":
+	case "alt+enter", "shift+enter", "ctrl+j":
 		m.input.newline()
 	case "ctrl+c":
 		m.interrupt()
@@ -105,11 +99,11 @@ func (m *model) handleEnter() {
 func keysHelp() []string {
 	return []string{
 		"  Enter            send               Alt-Enter, Ctrl-J  new line",
-		"  Up, Down         input history      Tab                complete",
+		"  Up, Down         input history      Tab, Up, Down      complete / and @",
 		"  Shift-Tab        next mode          Esc Esc            clear the input",
 		"  Ctrl-G           diff               Ctrl-T             show reasoning",
 		"  Ctrl-O           full text          Ctrl-L             redraw",
-		"  Ctrl-C           interrupt          Ctrl-D             quit, at a question",
+		"  Ctrl-C           interrupt          Ctrl-D             quit, at a question; send several lines",
 	}
 }
 
@@ -179,6 +173,8 @@ func (m *model) handleEsc(escWasPressed bool) {
 	switch {
 	case m.input.matches() != nil:
 		m.input.matchesHidden = true
+	case m.input.isEmpty() && m.question == nil && m.state.Activity != "":
+		m.hint = "Ctrl-C interrupts the agent"
 	case !m.input.isEmpty() && !escWasPressed:
 		m.escPressed = true
 		m.hint = "Enter sends, Esc again clears the input"
@@ -199,7 +195,7 @@ func (m *model) isMultiline() bool {
 func (m *model) openPager() tea.Cmd {
 	switch {
 	case m.fullText == "":
-		m.hint = "no text was shortened yet"
+		m.hint = "no text was shortened yet; while a command runs, its output is not complete"
 	case m.pager == nil:
 		m.hint = "no pager available"
 	default:
