@@ -346,7 +346,7 @@ func TestContinueSendsPendingMessages(t *testing.T) {
 	p.play(step{"so far\n", "use tabs\r"}, step{"The model will get this", keyCtrlC}, step{askMessage, keyCtrlC})
 	p.checkExit(130)
 	p = s.session(s.args([]string{"", submitCommand}, "--continue")...)
-	p.play(step{"sent now: use tabs", ""}, step{"was left in yolo mode, and goes on in confirm mode", ""}, step{"What comes next?", "be quick\r"}, step{askConfirm, keyEnter}, step{askNext, keyEnter})
+	p.play(step{"sent next: use tabs", ""}, step{"was left in yolo mode, and goes on in confirm mode", ""}, step{"What comes next?", "be quick\r"}, step{askConfirm, keyEnter}, step{askNext, keyEnter})
 	p.checkExit(0)
 	if got, want := s.records().Entries, "use tabs\n\nbe quick"; !slices.ContainsFunc(got, func(e trajectories.Entry) bool { return e.Content == want }) {
 		t.Errorf("the conversation is\n%s", conversationText(s.records()))

@@ -153,7 +153,7 @@ func (t *session) recap() string {
 		text += "\n\nlast: " + clipLines(reply)
 	}
 	if t.stored.Pending != "" {
-		text += "\n\nnot received by the model yet, and sent now: " + clipLines(t.stored.Pending)
+		text += "\n\nnot received by the model yet, and sent next: " + clipLines(t.stored.Pending)
 	}
 	if t.Interactive && t.stored.Mode != "" && t.stored.Mode != t.mode.String() {
 		text += fmt.Sprintf("\n\nThe session was left in %s mode, and goes on in %s mode.", t.stored.Mode, t.mode)

@@ -114,7 +114,12 @@ func (t *session) setJournal(j *trajectories.Journal) error {
 type switchedModels struct{ *session }
 
 // For implements runner.Models.
-func (s switchedModels) For(datasets.Instance) (model.Model, error) { return s.modelSwitch, nil }
+func (s switchedModels) For(datasets.Instance) (model.Model, error) { return s, nil }
+
+// Query implements model.Model. The user sees the retries.
+func (s switchedModels) Query(ctx context.Context, messages []model.Message) (model.Reply, error) {
+	return s.modelSwitch.Query(model.WithRetries(ctx, s.chat.ModelRetries), messages)
+}
 
 // SummaryModel implements runner.SummaryModels.
 func (s switchedModels) SummaryModel(in datasets.Instance) (model.Model, error) {

@@ -45,6 +45,9 @@ func (s *Session) Decide(ctx context.Context, req agent.ApprovalRequest) (agent.
 	return s.askConfirm(ctx, req, decision.Reason, previous)
 }
 
+// takeOver is what the model is told if the user switches to human mode at a question.
+const takeOver = "I take over and run commands myself for now."
+
 // decideByMode decides on a command in yolo or human mode.
 func (s *Session) decideByMode(req agent.ApprovalRequest, previous []agent.Decision) (agent.Decision, error) {
 	switch {
@@ -54,7 +57,7 @@ func (s *Session) decideByMode(req agent.ApprovalRequest, previous []agent.Decis
 		return agent.Decision{}, agent.ErrInterrupted
 	}
 	return agent.Decision{
-		Action: agent.Deny, By: agent.ByUser, Reason: "I take over and run commands myself for now.", Previous: previous,
+		Action: agent.Deny, By: agent.ByUser, Reason: takeOver, Previous: previous,
 	}, nil
 }
 

@@ -46,7 +46,7 @@ func commands() []slashCommand {
 		{SlashCommand: SlashCommand{"/y", "/yolo", "run commands without asking"}, action: actionMode, mode: Yolo},
 		{SlashCommand: SlashCommand{"/c", "/confirm", "ask before each command"}, action: actionMode, mode: Confirm},
 		{SlashCommand: SlashCommand{"/u", "/human", "write the commands yourself"}, action: actionMode, mode: Human},
-		{SlashCommand: SlashCommand{"/m", "/multiline", "answer in several lines"}, action: actionMultiline},
+		{SlashCommand: SlashCommand{"/m", "/multiline", "answer in several lines; Ctrl-D sends them"}, action: actionMultiline},
 		{SlashCommand: SlashCommand{"/d", "/diff", "show what has changed in the files"}, action: actionDiff},
 		{SlashCommand: SlashCommand{"/undo", "", "put the files back as they were at the start"}, action: actionUndo},
 		{SlashCommand: SlashCommand{"/t", "/thinking", "show or hide the model's reasoning"}, action: actionThinking},

@@ -104,10 +104,13 @@ func (s *Session) Answer(ctx context.Context) (string, error) {
 	text, err := s.askOrQuit(ctx, Question{
 		Kind: AskMessage, Text: "Message to the model?", Hint: "Enter lets it go on, Ctrl-D quits, /h shows help",
 	})
-	if err != nil {
+	switch text = strings.TrimSpace(text); {
+	case err != nil:
 		return "", attemptError(err)
+	case text == "" && s.currentMode() == Human:
+		return takeOver, nil
 	}
-	return strings.TrimSpace(text), nil
+	return text, nil
 }
 
 // askUndo asks whether to undo all changes, undoes them, and tells the model.

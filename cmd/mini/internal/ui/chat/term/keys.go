@@ -103,7 +103,7 @@ func keysHelp() []string {
 		"  Shift-Tab        next mode          Esc Esc            clear the input",
 		"  Ctrl-G           diff               Ctrl-T             show reasoning",
 		"  Ctrl-O           full text          Ctrl-L             redraw",
-		"  Ctrl-C           interrupt          Ctrl-D             quit, at a question; send several lines",
+		"  Ctrl-C           interrupt          Ctrl-D             quit, at a question",
 	}
 }
 
