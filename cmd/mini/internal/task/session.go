@@ -134,7 +134,7 @@ func (t *session) connectTools(ctx context.Context) (err error) {
 
 // converse asks for the task, runs the agent and reports its changes.
 func (t *session) converse(ctx context.Context) (out trajectories.Outcome, err error) {
-	if err := t.openChat(ctx); err != nil { //nolint:contextcheck // the history is also saved after a cancellation
+	if err := t.openChat(ctx); err != nil {
 		return out, err
 	}
 	defer t.chat.Close()
@@ -168,7 +168,7 @@ func (t *session) openChat(ctx context.Context) error {
 	if envopen.IsHostClass(t.sandboxes.Class) {
 		paths = func(ctx context.Context) []string { return listPaths(ctx, t.tree.dir, t.tree.hidden) }
 	}
-	t.frontend = newFrontend(t.Streams, t.options.plain, setup.EnvironWithoutKeys(t.cfg), t.options.draft, paths)
+	t.frontend = newFrontend(t.Streams, t.options.plain, setup.EnvironWithoutKeys(t.cfg), t.options.draft, paths) //nolint:contextcheck // the history is also saved after a cancellation
 	state := chat.State{
 		Model: modelopen.Name(t.cfg), StepLimit: t.cfg.Agent.StepLimit, CostLimit: t.cfg.Agent.CostLimit, Started: time.Now(), ShowThinking: true,
 	}

@@ -16,7 +16,7 @@ type action int
 
 const (
 	actionUnknown action = iota
-	actionSurplus // a command with a text that takes none
+	actionSurplus        // a command with a text that takes none
 	actionMode
 	actionMultiline
 	actionDiff
