@@ -13,6 +13,7 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/config"
 	"github.com/minibench/mini/configs"
+	modelopen "github.com/minibench/mini/model/open"
 	"github.com/minibench/mini/runner/setup"
 	"github.com/minibench/mini/trajectories"
 )
@@ -29,6 +30,8 @@ var restoredSettings = []string{
 // has.
 var ignoredSettings = append([]string{"run", "model.stream", "agent.template_engine"}, modelSettings...)
 
+const costLimitKey = "agent.cost_limit"
+
 // restoreSettings adds the settings that a session was recorded with as layers below -c and the
 // flags, and prints the names of those that it does not restore.
 func (o *Options) restoreSettings(w io.Writer, header trajectories.Header) error {
@@ -44,6 +47,7 @@ func (o *Options) restoreSettings(w io.Writer, header trajectories.Header) error
 	recorded, current := settingsOf(header), settingsOf(now)
 	layers := slices.Clip(o.RecordedLayers)
 	var missing []string
+	costLimit := -1 // index of its layer
 	for _, key := range slices.Sorted(maps.Keys(recorded)) {
 		value := recorded[key]
 		if contains(ignoredSettings, key) || reflect.DeepEqual(value, current[key]) || key == "agent.plain_reply" && value == agent.PlainReplyAsk {
@@ -54,6 +58,9 @@ func (o *Options) restoreSettings(w io.Writer, header trajectories.Header) error
 		if err == nil && contains(restoredSettings, key) && !isFile && !strings.Contains(string(text), configs.RedactedValue) {
 			var layer configs.Layer
 			if layer, err = configs.ParseSetting(o.resumeFlag(), key, string(text)); err == nil {
+				if key == costLimitKey {
+					costLimit = len(layers)
+				}
 				layers = append(layers, layer)
 				continue
 			}
@@ -62,7 +69,13 @@ func (o *Options) restoreSettings(w io.Writer, header trajectories.Header) error
 	}
 	before := o.RecordedLayers
 	o.RecordedLayers = layers
-	if _, err := o.Merge(builtin); err != nil {
+	if cfg, err = o.Merge(builtin); err == nil && costLimit >= 0 {
+		if _, limitErr := modelopen.CheckCostLimits(cfg); limitErr != nil { // it has no effect, and must not end mini
+			o.RecordedLayers = slices.Delete(layers, costLimit, costLimit+1)
+			missing = append(missing, costLimitKey)
+		}
+	}
+	if err != nil {
 		o.RecordedLayers = before
 		_, err = fmt.Fprintf(w, "mini: warning: the settings of the session are not restored: %s\n", cmdutil.Sanitize(err.Error()))
 		return err
