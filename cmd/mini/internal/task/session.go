@@ -155,7 +155,11 @@ func (t *session) converse(ctx context.Context) (out trajectories.Outcome, err e
 		} else if _, _, isNew := t.chat.WantsNew(); t.stored != nil && isNew {
 			err = t.stored.RemoveSnapshot() // the changes are kept
 		} else if t.stored != nil && out.Class != trajectories.Submitted {
-			_, err = fmt.Fprintln(t.Err, "run mini --continue to resume")
+			with := ""
+			if !t.Interactive && out.ExitStatus == agent.ErrLimitsExceeded.Error() {
+				with = " with a higher limit, such as -c agent.step_limit=N,"
+			}
+			_, err = fmt.Fprintf(t.Err, "run mini --continue%s to resume\n", with)
 		}
 	}
 	return out, err

@@ -65,7 +65,9 @@ func (o *Options) restoreSettings(w io.Writer, header trajectories.Header) error
 				continue
 			}
 		}
-		missing = append(missing, key)
+		if origin, isSet := cfg.Origin(key); !isSet || origin.IsBuiltin() { // the user may have set another value since
+			missing = append(missing, key)
+		}
 	}
 	before := o.RecordedLayers
 	o.RecordedLayers = layers
