@@ -114,7 +114,10 @@ func (r *run) loop(ctx context.Context) error {
 func (r *run) handleStepError(ctx context.Context, err error) error {
 	var feedback *Feedback
 	var submitted *Submitted
+	var turn *userTurn
 	switch {
+	case errors.As(err, &turn):
+		return r.handleStepError(ctx, r.askForAnswer(ctx, turn))
 	case errors.As(err, &feedback):
 		return r.addMessages(feedback.Messages...)
 	case errors.Is(err, ErrLimitsExceeded):

@@ -45,9 +45,6 @@ func (s commandSummary) String() string {
 
 // addCommandSummary summarizes the command whose result is the newest message.
 func (r *run) addCommandSummary(command string, code int, output []byte, exception string) {
-	if !r.cfg.usesCommandSummaries() {
-		return
-	}
 	records := r.history.Records()
 	s := newCommandSummary(records[len(records)-1], r.replyCount, command, code, output, exception)
 	r.commandSummaries = append(r.commandSummaries, s)
@@ -56,9 +53,6 @@ func (r *run) addCommandSummary(command string, code int, output []byte, excepti
 // restoreCommandSummaries summarizes the commands of entries[i], which an
 // earlier session ran.
 func (r *run) restoreCommandSummaries(entries []trajectories.Entry, i int) {
-	if !r.cfg.usesCommandSummaries() {
-		return
-	}
 	for _, x := range entries[i].Executions {
 		if x.ObservationEntry >= 0 && x.ObservationEntry < len(entries) && !x.ByUser {
 			s := newCommandSummary(entries[x.ObservationEntry].Record, r.replyCount, x.Command, x.ExitCode, x.Output, x.Exception)
@@ -66,9 +60,6 @@ func (r *run) restoreCommandSummaries(entries []trajectories.Entry, i int) {
 		}
 	}
 }
-
-// usesCommandSummaries reports whether a setting needs command summaries.
-func (c Config) usesCommandSummaries() bool { return c.compacts() || c.TailTemplate != "" }
 
 // The tail, the text of TailTemplate at the end of each prompt, lists at most
 // maxTailErrors failures among the last tailCommands commands.

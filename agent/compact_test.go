@@ -494,3 +494,31 @@ type goalServer struct{ capabilityServer }
 func (goalServer) TailVariables(a *agent.Attempt) map[string]any {
 	return map[string]any{"goals": []string{fmt.Sprint("after ", a.Step())}}
 }
+
+// A compaction that the user wants has extracts too, if the summary has no parts.
+func TestRequestedExtract(t *testing.T) {
+	cfg := compactionConfig(protocol.Text)
+	cfg.Compaction, cfg.TailTemplate = agent.CompactionOff, ""
+	w, rec, inbox := &workingModel{steps: 6, userMessages: map[int]string{2: "not module_3"}}, newRecorder(), agent.NewInbox()
+	w.inbox = inbox
+	w.protocol, _ = cfg.ParseProtocol()
+	m := modelFunc(func(ctx context.Context, messages []model.Message) (model.Reply, error) {
+		if len(w.prompts) == 4 {
+			inbox.Compact("", func() { t.Error("there is nothing to compact") })
+		}
+		return w.Query(ctx, messages)
+	})
+	a, err := agent.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &summaryModel{reply: func(int, string) string { return "all in one" }}
+	a.Run(t.Context(), agent.Session{Model: m, SummaryModel: c, Environment: fakeSandbox{}, Recorder: rec, Inbox: inbox, Task: agent.Task{Text: "mend method_7"}})
+	found := compactionsOf(t, rec)
+	if len(found) != 1 || found[0].Fallback == "" || len(found[0].Replaced) != 2 {
+		t.Fatalf("%+v", found)
+	}
+	if first, last := found[0].Replaced[0].Message.Content, found[0].Replaced[1].Message.Content; !strings.Contains(first, "$ sed -n") || !strings.Contains(last, "all in one") {
+		t.Errorf("%s\n%s", first, last)
+	}
+}

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,7 +46,8 @@ type Config struct {
 	// PlainReply is how a reply with text but no command is handled:
 	// PlainReplyError (the default) treats it as a format error, PlainReplyEnd
 	// ends the attempt and submits the working diff if Submission is
-	// SubmissionPatch and there is a repository, else nothing. A reply that is
+	// SubmissionPatch and there is a repository, else nothing. PlainReplyAsk
+	// lets the user answer it, if there is a user. A reply that is
 	// empty, cut off or has an invalid command is always a format error.
 	PlainReply string `yaml:"plain_reply" json:"plain_reply,omitempty"`
 
@@ -131,6 +133,7 @@ type Config struct {
 const (
 	PlainReplyError = "error"
 	PlainReplyEnd   = "end"
+	PlainReplyAsk   = "ask"
 )
 
 // Values of Config.Submission.
@@ -235,8 +238,8 @@ func (c Config) validate() error {
 			"%d is not a number of bytes up to %d; 0 means all that the sandbox keeps",
 			c.JournalOutput, env.SubmissionLimit)
 	}
-	if c.PlainReply != "" && c.PlainReply != PlainReplyError && c.PlainReply != PlainReplyEnd {
-		return fieldErrorf("plain_reply", "%.60q is neither %q nor %q", c.PlainReply, PlainReplyError, PlainReplyEnd)
+	if !slices.Contains([]string{"", PlainReplyError, PlainReplyEnd, PlainReplyAsk}, c.PlainReply) {
+		return fieldErrorf("plain_reply", "%.60q is not one of %s, %s, %s", c.PlainReply, PlainReplyError, PlainReplyEnd, PlainReplyAsk)
 	}
 	if err := firstError([]error{c.validatePatch(), c.validateImages(), c.validateCompaction()}); err != nil {
 		return err

@@ -37,6 +37,12 @@ type Submitted struct {
 
 func (*Submitted) Error() string { return "Submitted" }
 
+// userTurn ends a step with a plain reply, which the user answers (see
+// Config.PlainReply). problem is what the model is told if the user does not.
+type userTurn struct{ problem error }
+
+func (*userTurn) Error() string { return "UserTurn" }
+
 // Feedback is an error that does not end the attempt: its messages are added to
 // the history and the loop continues. Examples are format errors, rejected
 // commands, patches that do not apply and messages of the user.

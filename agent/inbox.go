@@ -175,16 +175,29 @@ func (b *Inbox) isInterrupted() bool {
 	return len(b.interruptions) > 0
 }
 
-// drain removes and returns the interruptions and the steering messages.
-func (b *Inbox) drain() (interruptions []func(context.Context) (string, error), steers []string) {
+// TakePending removes and returns the steering messages that the attempt has not
+// read.
+func (b *Inbox) TakePending() []string {
 	if b == nil {
-		return nil, nil
+		return nil
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	interruptions, steers = b.interruptions, b.steers
-	b.interruptions, b.steers = nil, nil
-	return interruptions, steers
+	steers := b.steers
+	b.steers = nil
+	return steers
+}
+
+// takeInterruptions removes and returns the interruptions.
+func (b *Inbox) takeInterruptions() []func(context.Context) (string, error) {
+	if b == nil {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	interruptions := b.interruptions
+	b.interruptions = nil
+	return interruptions
 }
 
 // nextFollowUp removes and returns the oldest follow-up; "" if there is none.

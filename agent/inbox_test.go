@@ -62,6 +62,14 @@ type fakeUser struct {
 	turn  func() (string, error)
 	raise func(agent.Limits) (agent.Limits, bool)
 	next  func() string
+	says  func() string
+}
+
+func (p fakeUser) Answer(context.Context) (string, error) {
+	if p.says == nil {
+		return "", nil
+	}
+	return p.says(), nil
 }
 
 func (p fakeUser) NextCommand(context.Context) (string, error) {

@@ -113,7 +113,7 @@ func (r *run) publish(data any) {
 	case trajectories.Compaction:
 		r.Events.Publish(events.Compacted{
 			Step: r.steps, Policy: d.Policy, MessagesBefore: d.MessagesBefore, MessagesAfter: d.MessagesAfter,
-			TokensBefore: d.TokensBefore, TokensAfter: d.TokensAfter,
+			TokensBefore: d.TokensBefore, TokensAfter: d.TokensAfter, Fallback: d.Fallback,
 		})
 	}
 }

@@ -1,6 +1,8 @@
 package agent_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/minibench/mini/agent"
@@ -117,5 +119,66 @@ func TestMemoryRecorder(t *testing.T) {
 	}
 	if _, err := agent.ReadResumeState(rec.Records()); err != nil {
 		t.Error(err)
+	}
+}
+
+// A plain reply passes the turn to the user, and does not count as a format error.
+func TestPlainReplyAsksTheUser(t *testing.T) {
+	cfg := config()
+	cfg.PlainReply, cfg.MaxFormatErrors = agent.PlainReplyAsk, 2
+	a, err := agent.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scriptedModel{replies: []model.Reply{plainReply("Which file?"), plainReply("Sure?"), plainReply("Done."), finished(bash(submit), model.FinishStop)}}
+	answers := sequence("a.txt", "yes")
+	rec := newRecorder()
+	out := a.Run(t.Context(), agent.Session{Model: s, Environment: repository(t), Recorder: rec, User: fakeUser{says: answers}})
+	if out.ExitStatus != "Submitted" || out.Steps != 4 {
+		t.Errorf("%s after %d steps: %s", out.ExitStatus, out.Steps, out.Error)
+	}
+	got, err := trajectories.BuildTranscript(rec.all())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var causes []trajectories.Cause
+	for _, e := range got.Entries[2:] {
+		if e.Cause != trajectories.CauseReply {
+			causes = append(causes, e.Cause)
+		}
+	}
+	want := []trajectories.Cause{trajectories.CauseSteer, trajectories.CauseSteer, trajectories.CauseFormatError}
+	if !slices.Equal(causes, want) {
+		t.Errorf("the replies are answered by %v", causes)
+	}
+}
+
+// After too many format errors, a resumed attempt reaches the model again.
+func TestResumeAfterFormatErrors(t *testing.T) {
+	cfg := config()
+	cfg.MaxFormatErrors = 2
+	for name, text := range map[string]string{"with a message": "use bash", "as it is": ""} {
+		t.Run(name, func(t *testing.T) {
+			rec := newRecorder()
+			(&firstSession{cfg: cfg, rec: rec, m: replies("none", "none")}).run(t)
+			state, err := agent.ReadResumeState(rec.all())
+			if err != nil || !state.EndedByFormatErrors {
+				t.Fatal(state, err)
+			}
+			rec.records = rec.records[:state.LastRecord]
+			a, err := agent.New(cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			inbox, m := agent.NewInbox(), replies(bash(submit))
+			if text != "" {
+				inbox.Interrupt(message(text))
+			}
+			out := a.Run(t.Context(), agent.Session{Model: m, Environment: repository(t), Recorder: rec, Resume: state, Inbox: inbox})
+			last := m.prompts[0][len(m.prompts[0])-1].Content
+			if out.ExitStatus != "Submitted" || !strings.Contains(last, text) {
+				t.Errorf("%s %s; the model is asked %q", out.ExitStatus, out.Error, last)
+			}
+		})
 	}
 }

@@ -89,6 +89,9 @@ func (r *run) accept(parsed protocol.ParsedReply, finish model.FinishReason) ([]
 		r.formatErrors = 0
 		return nil, r.submitPlainReply(parsed.Message.Content)
 	}
+	if r.cfg.PlainReply == PlainReplyAsk && r.User != nil && isPlainReply(parsed, finish) {
+		return nil, &userTurn{r.formatError(parsed, finish)}
+	}
 	r.formatErrors++
 	if r.cfg.MaxFormatErrors > 0 && r.formatErrors >= r.cfg.MaxFormatErrors {
 		r.Events.Publish(events.FormatError{Step: r.steps, Text: "Nothing was run: " + parsed.Problem + "."})

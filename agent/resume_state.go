@@ -70,6 +70,9 @@ type ResumeState struct {
 	// Submitted reports that the attempt ended with a submission. No action of
 	// the last reply is left, and the attempt continues only with a new task.
 	Submitted bool
+	// EndedByFormatErrors reports that Config.MaxFormatErrors ended the attempt.
+	// The model is told about the last one, and the count starts again.
+	EndedByFormatErrors bool
 	// Rebuild restores a fresh sandbox to its earlier state, after the start-up
 	// command and the scrub. Its time does not count. nil leaves the sandbox as
 	// it is. tree is nil if the repository is not used.
@@ -113,6 +116,7 @@ func ReadResumeState(records iter.Seq2[trajectories.Record, error]) (*ResumeStat
 	s.Header, s.Imported = t.Header, t.IsForeign()
 	s.SandboxExit = sandboxExitReason(t)
 	s.Submitted = t.Outcome != nil && t.Outcome.Class == trajectories.Submitted
+	s.EndedByFormatErrors = t.Outcome != nil && t.Outcome.ExitStatus == ErrRepeatedFormatError.Error()
 	s.Entries = t.Entries[:resumableEntries(t.Entries)]
 	if n := len(s.Entries); n > 0 {
 		s.LastRecord = s.Entries[n-1].Record
@@ -356,6 +360,9 @@ func (r *run) restore() {
 		if e.Call != nil {
 			r.updateCount(lastUsage(*e.Call), len(r.history.Messages()))
 		}
+	}
+	if s.EndedByFormatErrors {
+		r.formatErrors = 0
 	}
 	r.restoreCompactions(compactions, math.MaxInt)
 }

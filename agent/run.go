@@ -95,8 +95,11 @@ func (r *run) addMessages(messages ...trajectories.Message) error {
 func (r *run) addToHistory(record int, m trajectories.Message) {
 	r.causes = append(r.causes, m.Cause)
 	r.history.Add(record, m.Message)
-	if m.Cause == trajectories.CauseReply {
+	switch m.Cause {
+	case trajectories.CauseReply:
 		r.replyCount++
+	case trajectories.CauseInterruption, trajectories.CauseSteer, trajectories.CauseFollowUp:
+		r.formatErrors = 0 // the user has seen them
 	}
 }
 

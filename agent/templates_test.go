@@ -44,7 +44,7 @@ func TestNewFindsMistakes(t *testing.T) {
 			"unknown variable in a branch for another protocol",
 			func(c *Config) { c.SystemTemplate = `{{if eq .protocol "tools"}}{{.nope}}{{end}}` }, "system_template", 1, ".nope",
 		},
-		{"plain reply", func(c *Config) { c.PlainReply = "stop" }, "plain_reply", 0, `"stop" is neither "error" nor "end"`},
+		{"plain reply", func(c *Config) { c.PlainReply = "stop" }, "plain_reply", 0, `"stop" is not one of error, end, ask`},
 		{"submission", func(c *Config) { c.Submission = "diff" }, "submission", 0, "neither"},
 		{"size of a patch", func(c *Config) { c.MaxPatch = -1 }, "max_patch_bytes", 0, "-1 is not a number"},
 		{"pattern of a file", func(c *Config) { c.PatchExclude = []string{"a\nb"} }, "patch_exclude", 0, "not a .gitignore pattern"},

@@ -24,6 +24,10 @@ type User interface {
 	// RaiseLimits is called when the limit on steps or cost is reached. It
 	// returns the new limits, or false to end the attempt.
 	RaiseLimits(ctx context.Context, reached Limits) (Limits, bool, error)
+	// Answer is called after a reply without a command, if Config.PlainReply is
+	// PlainReplyAsk. It returns a message to the model, or "" to tell the model
+	// that its reply has no command.
+	Answer(ctx context.Context) (message string, err error)
 	// NextTask is called when the attempt would end with a submission. It
 	// returns a new task, or "" to end the attempt.
 	NextTask(ctx context.Context, s *Submitted) (string, error)
@@ -62,8 +66,7 @@ func (r *run) checkInbox(ctx context.Context) error {
 // returns them as Feedback; nil if there are none. Follow-ups stay.
 func (r *run) readInbox(ctx context.Context) (*Feedback, error) {
 	f := &Feedback{Reason: "UserInterruption"}
-	interruptions, steers := r.Inbox.drain()
-	for _, message := range interruptions {
+	for _, message := range r.Inbox.takeInterruptions() {
 		text, err := withClockPaused(ctx, func() (string, error) { return message(ctx) })
 		if err != nil {
 			return nil, causeOrErr(ctx, err)
@@ -72,14 +75,11 @@ func (r *run) readInbox(ctx context.Context) (*Feedback, error) {
 			f.add(trajectories.CauseInterruption, model.Message{Role: model.User, Content: text})
 		}
 	}
-	for _, text := range steers {
-		f.add(trajectories.CauseSteer, model.Message{Role: model.User, Content: text})
-	}
-	commands, err := r.recordUserCommands() // last, since the user may have run them at the questions above
+	earlier, err := r.takeEarlierInput() // the user may also have sent it at the questions above
 	if err != nil {
 		return nil, err
 	}
-	f.Messages = append(commands, f.Messages...)
+	f.Messages = append(earlier, f.Messages...)
 	if len(f.Messages) == 0 {
 		return nil, nil
 	}
@@ -118,6 +118,20 @@ func (r *run) userCommandMessage(command string, res env.Result, interrupted boo
 	m := trajectories.Message{Cause: trajectories.CauseUserCommand, Actions: []string{command}}
 	m.Role, m.Content = model.User, fmt.Sprintf("The user ran a command:\n%s\n%s", fenced(command), result)
 	return m, err
+}
+
+// takeEarlierInput returns the messages for the commands and the steering messages
+// that the user sent before the answer to a question.
+func (r *run) takeEarlierInput() ([]trajectories.Message, error) {
+	f := &Feedback{}
+	var err error
+	if f.Messages, err = r.recordUserCommands(); err != nil {
+		return nil, err
+	}
+	for _, text := range r.Inbox.TakePending() {
+		f.add(trajectories.CauseSteer, model.Message{Role: model.User, Content: text})
+	}
+	return f.Messages, nil
 }
 
 // recordUserCommands records the commands that the user ran at questions, and
@@ -198,7 +212,7 @@ func (r *run) continueAfterSubmission(ctx context.Context, s *Submitted) error {
 			return s
 		}
 		f = &Feedback{}
-		if f.Messages, err = r.recordUserCommands(); err != nil {
+		if f.Messages, err = r.takeEarlierInput(); err != nil {
 			return err
 		}
 		f.add(trajectories.CauseFollowUp, model.Message{Role: model.User, Content: text})
@@ -209,6 +223,30 @@ func (r *run) continueAfterSubmission(ctx context.Context, s *Submitted) error {
 	}
 	r.submitAction, r.submittedTree, r.patchReturned = nil, "", false
 	return r.addMessages(append(callResult.Messages, f.Messages...)...)
+}
+
+// askForAnswer returns the user's answer to a plain reply as Feedback: the
+// messages in the inbox, the answer to a question, or turn.problem.
+func (r *run) askForAnswer(ctx context.Context, turn *userTurn) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if f, err := r.readInbox(ctx); f != nil || err != nil {
+		return errors.Join(err, asError(f))
+	}
+	text, err := withClockPaused(ctx, func() (string, error) { return r.User.Answer(ctx) })
+	if err != nil {
+		return causeOrErr(ctx, err)
+	}
+	if text == "" {
+		return turn.problem
+	}
+	f := &Feedback{}
+	if f.Messages, err = r.takeEarlierInput(); err != nil {
+		return err
+	}
+	f.add(trajectories.CauseSteer, model.Message{Role: model.User, Content: text})
+	return f
 }
 
 // withClockPaused calls question while the clocks of the attempt and of its

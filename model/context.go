@@ -43,3 +43,27 @@ func StartTime(ctx context.Context) time.Time {
 	}
 	return time.Now()
 }
+
+// Retry is a request that is sent again after a wait.
+type Retry struct {
+	Err      error // failure of the request before
+	Try      int   // number of the next request, from 2
+	MaxTries int
+	Wait     time.Duration
+}
+
+// retryKey is the context key of the function set by WithRetries.
+type retryKey struct{}
+
+// WithRetries returns a context whose model calls report their retries, each before
+// its wait.
+func WithRetries(ctx context.Context, report func(Retry)) context.Context {
+	return context.WithValue(ctx, retryKey{}, report)
+}
+
+// ReportRetry calls the function set by WithRetries.
+func ReportRetry(ctx context.Context, r Retry) {
+	if report, ok := ctx.Value(retryKey{}).(func(Retry)); ok {
+		report(r)
+	}
+}

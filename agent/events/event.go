@@ -245,6 +245,8 @@ type Compacted struct {
 	MessagesAfter  int    `json:"messages_after"`
 	TokensBefore   int64  `json:"tokens_before,omitempty"`
 	TokensAfter    int64  `json:"tokens_after,omitempty"`
+	// Fallback is why extracts replace some of the summaries; empty if none do.
+	Fallback string `json:"fallback,omitempty"`
 }
 
 // RunEnded is the last event of a session. A queue that is full of RunEnded events

@@ -43,7 +43,7 @@ var all = []events.Event{
 	events.LimitReached{Limit: events.LimitCost, Steps: 50, Cost: 3, Raised: true},
 	events.ToolCalled{Step: 4, Name: "note", Args: []string{"add", "x"}, ExitCode: 2, Duration: trajectories.Seconds(time.Second), Details: []byte(`{"id":1}`)},
 	events.ChildProgress{Step: 4, Child: 2, Depth: 1, Task: "find it", Command: "ls", ExitStatus: "Submitted", Steps: 3, Cost: 0.5},
-	events.Compacted{Step: 4, Policy: "elide", MessagesBefore: 9, MessagesAfter: 3, TokensBefore: 900, TokensAfter: 30},
+	events.Compacted{Step: 4, Policy: "elide", MessagesBefore: 9, MessagesAfter: 3, TokensBefore: 900, TokensAfter: 30, Fallback: "no summary"},
 	events.RunEnded{Outcome: trajectories.Outcome{
 		Class: trajectories.Submitted, ExitStatus: "Submitted", Submission: []byte("diff\xff"), Steps: 4, Start: at, End: at,
 	}},

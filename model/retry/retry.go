@@ -95,6 +95,7 @@ func (m *Model) Query(ctx context.Context, messages []model.Message) (model.Repl
 			return c.total(reply), finalErr
 		}
 		restart() // before the wait, so that listeners do not show half a reply for minutes
+		model.ReportRetry(ctx, model.Retry{Err: failed, Try: len(c.requests) + 1, MaxTries: m.policy.MaxTries, Wait: wait})
 		if !c.wait(ctx, wait) {
 			return c.total(reply), c.cancelled(ctx)
 		}

@@ -164,6 +164,20 @@ func TestUnreachableAddressFailsFast(t *testing.T) {
 	})
 }
 
+// Retries are reported before their waits.
+func TestReportsRetries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var reported []string
+		ctx := model.WithRetries(t.Context(), func(r model.Retry) {
+			reported = append(reported, fmt.Sprintf("%v, try %d of %d after %v", r.Err, r.Try, r.MaxTries, r.Wait))
+		})
+		m := retry.New(&provider{errs: []error{busy(3 * time.Second), nil}, start: time.Now()}, retry.Policy{MaxTries: 3})
+		if _, err := m.Query(ctx, nil); err != nil || len(reported) != 1 || !strings.HasSuffix(reported[0], "busy, try 2 of 3 after 3s") {
+			t.Errorf("%v, %q", err, reported)
+		}
+	})
+}
+
 func TestCancel(t *testing.T) {
 	stop := errors.New("stop")
 	for name, after := range map[string]time.Duration{"while it waits": 3 * time.Second, "in a request": 61 * time.Second} {

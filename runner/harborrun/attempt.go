@@ -217,6 +217,9 @@ type stepUser struct {
 // NextCommand implements agent.User.
 func (*stepUser) NextCommand(context.Context) (string, error) { return "", nil }
 
+// Answer implements agent.User.
+func (*stepUser) Answer(context.Context) (string, error) { return "", nil }
+
 // RaiseLimits implements agent.User.
 func (*stepUser) RaiseLimits(context.Context, agent.Limits) (agent.Limits, bool, error) {
 	return agent.Limits{}, false, nil

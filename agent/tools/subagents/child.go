@@ -168,6 +168,9 @@ func (*reportCollector) RaiseLimits(context.Context, agent.Limits) (agent.Limits
 	return agent.Limits{}, false, nil
 }
 
+// Answer implements agent.User.
+func (*reportCollector) Answer(context.Context) (string, error) { return "", nil }
+
 // NextTask implements agent.User. The first time that a report is invalid, it
 // asks the child for another one.
 func (c *reportCollector) NextTask(_ context.Context, s *agent.Submitted) (string, error) {

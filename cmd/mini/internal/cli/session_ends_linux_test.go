@@ -327,7 +327,7 @@ func TestContinue(t *testing.T) {
 	// A task of -t is a follow-up too. With --exit-immediately, mini asks nothing.
 	p = resume([]string{"never", "never", "never", "never", submitCommand}, "-y", "--exit-immediately", "-t", "the third")
 	p.checkExit(0)
-	if got := conversationText(s.records()); !strings.HasPrefix(got, want+"\n") || !strings.Contains(got, "follow_up: the third") {
+	if got := conversationText(s.records()); !strings.HasPrefix(got, want+"\n") || !strings.Contains(got, "follow_up: The user has put all files back") {
 		t.Errorf("the conversation is\n%s", got)
 	}
 
@@ -335,6 +335,22 @@ func TestContinue(t *testing.T) {
 	p = resume(nil)
 	p.expect("there is no session of this folder")
 	p.checkExit(2)
+}
+
+// Messages that the model has not received are sent when the session goes on, in the mode of the
+// new call.
+func TestContinueSendsPendingMessages(t *testing.T) {
+	t.Parallel()
+	s := newSessionTest(t)
+	p := s.session(s.args([]string{"echo so far; sleep 60"}, "-t", "do it", "-y")...)
+	p.play(step{"so far\n", "use tabs\r"}, step{"The model will get this", keyCtrlC}, step{askMessage, keyCtrlC})
+	p.checkExit(130)
+	p = s.session(s.args([]string{"", submitCommand}, "--continue")...)
+	p.play(step{"sent next: use tabs", ""}, step{"was left in yolo mode, and goes on in confirm mode", ""}, step{"What comes next?", "be quick\r"}, step{askConfirm, keyEnter}, step{askNext, keyEnter})
+	p.checkExit(0)
+	if got, want := s.records().Entries, "use tabs\n\nbe quick"; !slices.ContainsFunc(got, func(e trajectories.Entry) bool { return e.Content == want }) {
+		t.Errorf("the conversation is\n%s", conversationText(s.records()))
+	}
 }
 
 // After --continue, the changes are relative to the first snapshot of the session, and
@@ -369,6 +385,61 @@ func TestContinueKnowsTheChanges(t *testing.T) {
 	p = s.session(s.args(nil, "--continue")...)
 	p.play(step{"What comes next?", "/undo\r"}, step{"Nothing has changed since the session was continued", ""}, step{"What comes next?", keyCtrlD})
 	p.checkExit(130)
+}
+
+// A reply without a command passes the turn to the user, also after --continue. Without a terminal
+// it is an error.
+func TestSessionAsksAfterPlainReply(t *testing.T) {
+	t.Parallel()
+	s := newSessionTest(t)
+	replies := filepath.Join(filepath.Dir(s.dir), "plain.yaml")
+	text := "- Which file?\n- And then?\n- And now?\n- |\n  ```bash\n  " + submitCommand + "\n  ```\n"
+	if err := os.WriteFile(replies, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"--model-class", "scripted", "-c", "model.replies=" + replies}
+	p := s.session(append(args, "-t", "do it")...)
+	p.play(step{"Which file?", ""}, step{askMessage, "the first\r"}, step{"And then?", ""}, step{askMessage, keyCtrlD})
+	p.checkExit(130)
+	p = s.session(append(args, "--continue")...)
+	p.play(step{"What comes next?", keyEnter}, step{askMessage, "that is all\r"}, step{"And now?", ""}, step{askMessage, keyEnter}, step{askConfirm, keyEnter}, step{askNext, keyEnter})
+	p.checkExit(0)
+	got := conversationText(s.records())
+	if want := "\nsteer: the first\n\nsteer: that is all\n\nformat_error: "; !strings.HasPrefix(got, want) {
+		t.Errorf("the conversation is\n%s", got)
+	}
+	p = s.session(append(args, "-y", "-t", "do it", "-c", "agent.plain_reply=error")...)
+	p.play(step{"RepeatedFormatError", ""})
+	p.checkExit(0)
+	p = s.session(append(args, "--continue", "-c", "model.replies="+s.replies("", "", "", submitCommand))...)
+	p.play(step{"What comes next?", "use bash\r"}, step{askConfirm, keyEnter}, step{askNext, keyEnter})
+	p.checkExit(0)
+	if got := conversationText(s.records()); !strings.Contains(got, "interruption: use bash\n"+submitCommand) {
+		t.Errorf("the conversation is\n%s", got)
+	}
+}
+
+// A session resumes with the prompts, the limits and the profile it had, below those of the new call.
+func TestContinueKeepsSettings(t *testing.T) {
+	t.Parallel()
+	s := newSessionTest(t)
+	prompts := filepath.Join(filepath.Dir(s.dir), "own.yaml")
+	if err := os.WriteFile(prompts, []byte("agent: {observation_template: 'OWN {{.output}}', mode: yolo}\npolicy: {default: ask}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := s.session(s.args([]string{submitCommand}, "-t", "do it", "-y", "--profile", "coder", "-c", prompts,
+		"-c", "policy.whitelist_actions=[\"true\"]", "-c", "agent.step_limit=7", "-c", "model.model_kwargs.seed=4")...)
+	p.play(step{askNext, keyEnter})
+	p.checkExit(0)
+	p = s.session(s.args([]string{"", "echo a", submitCommand}, "--continue", "--plain", "-c", "agent.cost_limit=2")...)
+	p.play(step{"not restored, so pass them again: policy.default, policy.whitelist_actions", ""}, step{"What comes next?", "more\r"}, step{"confirm | scripted | step 2 of 7 | $0.00 of $2.00", ""},
+		step{askConfirm, keyEnter}, step{askConfirm, keyEnter}, step{askNext, keyEnter})
+	p.checkExit(0)
+	if got := conversationText(s.records()); !strings.Contains(got, "OWN a") {
+		t.Errorf("the conversation is\n%s", got)
+	}
+	p = s.session("--continue", "-y", "-t", "more", "--exit-immediately")
+	p.checkExit(3)
 }
 
 // A model that -m would refuse leaves the session as it was. A session resumes with the model that
@@ -452,7 +523,7 @@ func TestSessionHasProjectDocs(t *testing.T) {
 			p := newPTYProcess(t)
 			p.start(s.dir, s.env, "mini", s.args([]string{submitCommand}, append([]string{"-t", "do it", "--plain", "-y"}, tt.args...)...)...)
 			if tt.want {
-				p.expect("mini: part of the prompt: ../AGENTS.md (9 B); --no-project-docs leaves them out")
+				p.expect("mini: part of the prompt; --no-project-docs leaves it out:\n  ../AGENTS.md (9 B)\n")
 			}
 			p.play(step{askNext, keyEnter})
 			p.checkExit(0)
@@ -469,8 +540,8 @@ func TestResumeChosenSession(t *testing.T) {
 	s := newSessionTest(t)
 	for _, task := range []string{"first task", "second task"} {
 		p := newPTYProcess(t)
-		p.start(s.dir, s.env, "mini", s.args([]string{submitCommand}, "-t", task, "--plain", "-y")...)
-		p.play(step{askNext, keyEnter})
+		p.start(s.dir, s.env, "mini", s.args([]string{"echo new >> new; " + submitCommand}, "-t", task, "--plain", "-y")...)
+		p.play(step{askNext, keyCtrlD})
 		p.checkExit(0)
 	}
 	p := newPTYProcess(t)
@@ -483,6 +554,7 @@ func TestResumeChosenSession(t *testing.T) {
 	p.play(step{"Number [1]: ", "3\r"}, step{"a number from 1 to 2", ""}, step{"Number [1]: ", "2\r"})
 	p.expect("task: first task")
 	p.ready = ""
+	p.play(step{"What comes next?", "/d\r"}, step{"Nothing has changed since the session was continued", ""}) // not the files of the second
 	p.play(step{"What comes next?", "more\r"}, step{askNext, keyEnter})
 	p.checkExit(0)
 

@@ -43,6 +43,7 @@ const (
 	askLimit   = "Limit reached"
 	askNext    = "submitted its work"
 	askUndo    = "Undo all changes"
+	takeOver   = "The user says: I take over and run commands myself for now."
 	askLines   = "Ctrl-D" // the key that ends an answer of several lines
 )
 
@@ -218,8 +219,6 @@ func TestTransitions(t *testing.T) {
 				{"works only at a question", keyCtrlC},
 				{askMessage, " !" + bareSubmit + "\r"},
 				{askMessage, "/u\r"},
-				{"Switched to", ""},
-				{askMessage, keyEnter},
 				{askCommand, " !true\r"},
 				{askCommand, "/y\r"},
 				{"Switched to", ""},
@@ -266,12 +265,14 @@ func TestTransitions(t *testing.T) {
 		{
 			name: "a new conversation, at a question and while a command runs", rich: true, args: []string{"-c", "agent.mode=confirm"}, replies: []string{"echo so far; sleep 60"},
 			steps: []step{
-				{askConfirm, "/y\r"},
-				{"Switched to", ""},
-				{askConfirm, "/new\r"},
+				{askConfirm, "/nosuch thing\r"},
+				{"Unknown command /nosuch", ""},
+				{askConfirm, "/d file\r"},
+				{"/d takes no text after it", ""},
+				{askConfirm, "/new the second\r"},
 				{"a new conversation begins", ""},
-				{askTask, "the second\r"},
-				{"so far\n", "/new\r"},
+				{askConfirm, "/y\r"},
+				{"so far\n", "/clear\r"},
 				{"a new conversation begins", ""},
 				{askTask, "/new\r"},
 				{"a new conversation begins", ""},
@@ -288,23 +289,21 @@ func TestTransitions(t *testing.T) {
 			decisions:    "deny user, allow user, allow user",
 		},
 		{
-			name: "confirm to yolo asks about the command", replies: []string{"echo a", "echo b", submitCommand},
-			steps:        []step{{askConfirm, "/y\r"}, {"Switched to yolo", ""}, {"still needs an answer", ""}, {askConfirm, "n\r"}, {askNext, "y\r"}},
-			conversation: "echo a\nrejection: The user did not let this command run.\necho b\n" + ok + "\n" + submitCommand, decisions: "deny user, allow mode, allow mode",
+			name: "confirm to yolo runs the command", replies: []string{"echo a", "echo b", submitCommand},
+			steps:        []step{{askConfirm, "/y\r"}, {"Switched to yolo", ""}, {askNext, "y\r"}},
+			conversation: "echo a\n" + ok + "\necho b\n" + ok + "\n" + submitCommand, decisions: "allow mode, allow mode, allow mode",
 		},
 		{
-			name: "confirm to human asks about the command", replies: []string{"echo a", submitCommand},
+			name: "confirm to human rejects the command", replies: []string{"echo a", submitCommand},
 			steps: []step{
 				{askConfirm, "/u\r"},
-				{"still needs an answer", ""},
-				{askConfirm, "I take over\r"},
 				{askCommand, "echo mine\r"},
 				{askCommand, "/c\r"},
 				{"Switched to confirm", ""},
 				{askConfirm, keyEnter},
 				{askNext, keyEnter},
 			},
-			conversation: "echo a\nrejection: The user did not let this command run. The user says: I take over\n" +
+			conversation: "echo a\nrejection: The user did not let this command run. " + takeOver + "\n" +
 				"command: The user ran a command:\n" + submitCommand,
 			decisions: "deny user, allow user",
 		},
@@ -329,8 +328,6 @@ func TestTransitions(t *testing.T) {
 				{askConfirm, "/h\r"},
 				{"run commands without asking", ""},
 				{askConfirm, "/u\r"},
-				{"Switched to", ""},
-				{askConfirm, "no\r"},
 				{askCommand, "/h\r"},
 				{"/multiline", ""},
 				{askCommand, submitCommand + "\r"},
@@ -338,7 +335,7 @@ func TestTransitions(t *testing.T) {
 				{"/undo", ""},
 				{askNext, keyEnter},
 			},
-			conversation: submitCommand + "\nrejection: The user did not let this command run.",
+			conversation: submitCommand + "\nrejection: The user did not let this command run. " + takeOver,
 			decisions:    "deny user",
 		},
 		{
@@ -362,7 +359,7 @@ func TestTransitions(t *testing.T) {
 		},
 		{
 			name: "to human inside an interruption", args: []string{"-y"}, replies: []string{"echo so far; sleep 60", submitCommand},
-			steps:        []step{{"so far", ""}, {"so far", keyCtrlC}, {askMessage, "/u\r"}, {"Switched to", ""}, {askMessage, keyEnter}, {askCommand, "echo mine\r"}, {askCommand, "/y\r"}, {"Switched to", ""}, {askNext, keyEnter}},
+			steps:        []step{{"so far", ""}, {"so far", keyCtrlC}, {askMessage, "/u\r"}, {askCommand, "echo mine\r"}, {askCommand, "/y\r"}, {"Switched to", ""}, {askNext, keyEnter}},
 			conversation: "echo so far; sleep 60\n" + killed + "\ncommand: The user ran a command:\n" + submitCommand, decisions: "allow mode, allow mode",
 		},
 		{
@@ -388,6 +385,11 @@ func TestTransitions(t *testing.T) {
 			name: "Ctrl-C at a confirmation, with a message", replies: []string{"echo a", submitCommand},
 			steps:        []step{{askConfirm, keyCtrlC}, {askMessage, "not so\r"}, {askConfirm, keyEnter}, {askNext, keyEnter}},
 			conversation: "echo a\nrejection: The user did not let this command run. The user says: not so\n" + submitCommand, decisions: "deny user, allow user",
+		},
+		{
+			name: "Ctrl-C at a confirmation, to human", replies: []string{"echo a", submitCommand},
+			steps:        []step{{askConfirm, keyCtrlC}, {askMessage, "/u\r"}, {askCommand, submitCommand + "\r"}, {askNext, keyEnter}},
+			conversation: "echo a\nrejection: The user did not let this command run. " + takeOver, decisions: "deny user",
 		},
 		{
 			name: "Ctrl-C at a confirmation, with a message that looks like a yes", replies: []string{"echo a", submitCommand},
@@ -447,7 +449,7 @@ func TestTransitions(t *testing.T) {
 		},
 		{
 			name: "to human at the end", args: []string{"-y"}, replies: []string{submitCommand, submitCommand},
-			steps:        []step{{askNext, "/u\r"}, {"Switched to", ""}, {askNext, "n\r"}, {"Enter the next task", ""}, {askNext, "I go on\r"}, {askCommand, "true\r"}, {askCommand, "/y\r"}, {"Switched to", ""}, {askNext, keyEnter}},
+			steps:        []step{{askNext, "/u\r"}, {"Switched to", ""}, {askNext, "n\r"}, {"What comes next?", "I go on\r"}, {askCommand, "true\r"}, {askCommand, "/y\r"}, {"Switched to", ""}, {askNext, keyEnter}},
 			conversation: submitCommand + "\nfollow_up: I go on\ncommand: The user ran a command:\n" + submitCommand, decisions: "allow mode, allow mode",
 		},
 		{
@@ -462,9 +464,9 @@ func TestTransitions(t *testing.T) {
 		{
 			name: "a session of all modes", rich: true, replies: []string{"echo 1", "echo 2", "echo 3", "echo 4", submitCommand},
 			steps: []step{
-				{askConfirm, keyEnter}, {askConfirm, "/u\r"}, {"Switched to", ""}, {askConfirm, "n\r"}, {askCommand, "echo mine\r"}, {askCommand, "/y\r"}, {"Switched to", ""}, {askNext, "/c\r"}, {"Switched to", ""}, {askNext, keyEnter},
+				{askConfirm, keyEnter}, {askConfirm, "/u\r"}, {askCommand, "echo mine\r"}, {askCommand, "/y\r"}, {"Switched to", ""}, {askNext, "/c\r"}, {"Switched to", ""}, {askNext, keyEnter},
 			},
-			conversation: "echo 1\n" + ok + "\necho 2\nrejection: The user did not let this command run.\n" +
+			conversation: "echo 1\n" + ok + "\necho 2\nrejection: The user did not let this command run. " + takeOver + "\n" +
 				"command: The user ran a command:\necho 3\n" + ok + "\necho 4\n" + ok + "\n" + submitCommand,
 			decisions: "allow user, deny user, allow mode, allow mode, allow mode",
 		},

@@ -66,7 +66,7 @@ func (o *Options) chooseSession(ctx context.Context, s cmdutil.Streams) error {
 // askForSession returns the number of the session that the user chooses.
 func askForSession(ctx context.Context, s cmdutil.Streams, list []sessions.Stored) (number int, err error) {
 	err = config.WithPrompter(s, func(p *ask.Prompter) error {
-		if err := p.Printf("Sessions of this folder, the one used last first. Enter accepts the number in\nbrackets; Ctrl-C leaves.\n"); err != nil {
+		if err := p.Printf("Sessions of this folder, the one used last first; mini keeps %d. Enter accepts the\nnumber in brackets; Ctrl-C leaves.\n", sessions.Max); err != nil {
 			return err
 		}
 		index, err := p.Choose(ctx, "Number", sessionLines(list, time.Now()), 0)

@@ -43,6 +43,6 @@ func (t *session) readProjectDocs() error {
 		}
 		names = append(names, fmt.Sprintf("%s (%s)", cmdutil.Sanitize(f.Path), size))
 	}
-	_, err = fmt.Fprintf(t.Err, "mini: part of the prompt: %s; --no-project-docs leaves them out\n", strings.Join(names, ", "))
+	_, err = fmt.Fprintf(t.Err, "mini: part of the prompt; --no-project-docs leaves it out:\n  %s\n", strings.Join(names, "\n  "))
 	return err
 }

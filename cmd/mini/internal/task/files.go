@@ -39,7 +39,7 @@ func newTaskFiles(output string, now time.Time) (taskFiles, error) {
 	}
 	for _, path := range []string{f.journal, f.traj} {
 		if _, err := os.Stat(path); err == nil {
-			return f, usage.Errorf("%s exists already; give another name with -o", path)
+			return f, usage.Errorf("the file %s exists, and -o never overwrites one; give another name", path)
 		}
 	}
 	return f, nil

@@ -27,15 +27,17 @@ type frontend interface {
 	HasShownOutcome() bool
 	// Close restores the terminal.
 	Close()
+	// Draft returns the text of the input field when the frontend was closed.
+	Draft() string
 }
 
 // newFrontend returns the plain frontend for --plain, MINI_PLAIN, or a terminal that does not
 // support the full-screen frontend; otherwise the full-screen frontend. environ is the environment
-// of pagers, paths lists the files for completion.
-func newFrontend(s cmdutil.Streams, plainFlag bool, environ []string, paths func(context.Context) []string) frontend {
+// of pagers, draft the initial text of the input field, paths lists the files for completion.
+func newFrontend(s cmdutil.Streams, plainFlag bool, environ []string, draft string, paths func(context.Context) []string) frontend {
 	dumb := os.Getenv("TERM") == "dumb" || os.Getenv("TERM") == ""
 	if !plainFlag && !dumb && os.Getenv("MINI_PLAIN") == "" {
-		if f, ok := newScreenFrontend(s, environ, paths); ok {
+		if f, ok := newScreenFrontend(s, environ, draft, paths); ok {
 			return f
 		}
 	}
@@ -68,9 +70,13 @@ type worktree struct {
 }
 
 // openSnapshot opens the snapshot of a resumed session. If the user has kept the changes, the
-// snapshot was removed, and takeSnapshot takes a new one.
-func (t *worktree) openSnapshot(stored *sessions.Session) {
+// snapshot was removed, and takeSnapshot takes a new one; also if the session is older than another
+// one, whose changes the snapshot does not separate.
+func (t *worktree) openSnapshot(stored *sessions.Session, isOlder bool) {
 	t.since = "the session was continued"
+	if isOlder {
+		return
+	}
 	if s, err := undo.OpenSnapshot(stored.SnapshotDir(), t.hidden...); err == nil {
 		t.since, t.snapshot = "", s
 	}
@@ -82,6 +88,9 @@ func (t *worktree) openSnapshot(stored *sessions.Session) {
 func (t *worktree) takeSnapshot(ctx context.Context, w io.Writer, stored *sessions.Session) error {
 	if t.snapshot != nil {
 		return nil
+	}
+	if err := stored.RemoveSnapshot(); err != nil {
+		return err
 	}
 	s, err := undo.TakeSnapshot(ctx, t.dir, stored.SnapshotDir(), t.hidden...)
 	if err == nil {

@@ -39,7 +39,8 @@ type Options struct {
 	plain           bool
 	noProjectDocs   bool
 	events          string
-	HasTask         bool // -t is set
+	HasTask         bool   // -t is set
+	draft           string // the initial text of the input field
 }
 
 // AddFlags adds the flags of mini without a subcommand.
@@ -80,7 +81,7 @@ func Run(ctx, kill context.Context, s cmdutil.Streams, o *Options) error {
 		}
 	}
 	if o.resume {
-		if err := o.useSessionModel(); err != nil {
+		if err := o.useSessionSettings(s.Err); err != nil {
 			return usage.Wrap(err)
 		}
 	}
@@ -97,15 +98,24 @@ func Run(ctx, kill context.Context, s cmdutil.Streams, o *Options) error {
 		if t.chat == nil || ctx.Err() != nil || err != nil && !errors.Is(err, agent.ErrInterrupted) {
 			return err
 		}
-		mode, isNew := t.chat.WantsNew()
-		if !isNew {
+		task, mode, isNew := t.chat.WantsNew()
+		switch {
+		case !isNew && errors.Is(err, agent.ErrInterrupted) && !errors.Is(err, cmdutil.ErrSessionEnded):
+			message := "mini: no task was given"
+			if o.resume {
+				message = "run mini --continue to resume"
+			}
+			_, werr := fmt.Fprintln(s.Err, message)
+			return errors.Join(cmdutil.ErrSessionEnded, werr)
+		case !isNew:
 			return err
 		}
 		if _, err := fmt.Fprintln(s.Err, "mini: a new conversation begins"); err != nil {
 			return err
 		}
 		next := *o // what the flags say about the task is done
-		next.task, next.HasTask, next.resume, next.session = "", false, false, ""
+		next.task, next.HasTask, next.resume, next.session = task, task != "", false, ""
+		next.draft = t.frontend.Draft()
 		o = &next
 		if cfg, err = o.Resolve(ctx, config.BuiltinConfigByKind["task"]); err != nil {
 			return err
@@ -125,6 +135,9 @@ func (o *Options) newSession(s cmdutil.Streams, cfg *configs.Resolved) (*session
 	}
 	if _, configured := cfg.Origin("model.stream"); !configured && s.Interactive {
 		cfg.Model.Stream = true // a user is watching
+	}
+	if origin, _ := cfg.Origin("agent.plain_reply"); origin.IsBuiltin() && s.Interactive && cfg.Agent.ConfirmExit && !o.exitImmediately {
+		cfg.Agent.PlainReply = agent.PlainReplyAsk
 	}
 	return &session{Streams: s, options: o, cfg: cfg, mode: mode, instance: datasets.Instance{ID: taskID, ProblemStatement: o.task}}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/minibench/mini/agent"
@@ -17,7 +18,6 @@ import (
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/usage"
 	"github.com/minibench/mini/internal/userdirs"
-	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -36,6 +36,8 @@ func (t *session) openStored() error {
 		return usage.Errorf("the folder %s no longer exists", t.dir())
 	}
 	if err == nil {
+		list := store.List()
+		t.isOlder = len(list) > 0 && t.options.session != "" && t.options.session != list[0].Name
 		t.stored, err = store.Open(t.options.session)
 	}
 	switch {
@@ -72,7 +74,7 @@ func (t *session) readResumeState() error {
 	}
 	t.resume = state
 	nextTask := t.instance.ProblemStatement
-	t.instance.ProblemStatement = t.stored.Task
+	t.instance.ProblemStatement, t.pending = t.stored.Task, t.stored.Pending
 	if t.options.HasTask {
 		t.addTask(nextTask)
 	}
@@ -89,7 +91,11 @@ func protocolOf(h trajectories.Header) string {
 // interactive and -t is not set.
 func (t *session) askNextTask(ctx context.Context) error {
 	t.frontend.ShowNotice(chat.Notice{Text: t.recap()})
-	if !t.Interactive || t.options.HasTask {
+	switch {
+	case t.options.HasTask:
+		return nil
+	case !t.Interactive:
+		t.addTask("")
 		return nil
 	}
 	question := chat.Question{Text: "What comes next?", Hint: "Enter continues where it stopped, /h helps"}
@@ -101,26 +107,32 @@ func (t *session) askNextTask(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if text != "" || !t.resume.Submitted {
+		if text != "" || t.pending != "" || !t.resume.Submitted {
 			t.addTask(text)
 			return nil
 		}
 	}
 }
 
-// addTask makes text the next task unless text is empty. If the model has not submitted the last
-// task, the model receives text as if the user had interrupted the model. If the session has no
-// messages, text replaces the last task.
+// addTask makes the messages that the model has not received and text the next task unless both are
+// empty. If the model has not submitted the last task, the model receives them as if the user had
+// interrupted the model. If the session has no messages, text replaces the last task.
 func (t *session) addTask(text string) {
-	switch {
-	case text == "":
+	switch all := joinTexts(t.pending, text); {
+	case all == "":
 	case len(t.resume.Entries) == 0:
-		t.instance.ProblemStatement = text
+		t.instance.ProblemStatement = joinTexts(cmp.Or(text, t.instance.ProblemStatement), t.pending)
 	case t.resume.Submitted:
-		t.inbox.FollowUp(text)
+		t.inbox.FollowUp(all)
 	default:
-		t.inbox.Interrupt(func(context.Context) (string, error) { return text, nil })
+		t.inbox.Interrupt(func(context.Context) (string, error) { return all, nil })
 	}
+	t.pending = ""
+}
+
+// joinTexts joins the texts that are not empty, as paragraphs.
+func joinTexts(texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), "\n\n")
 }
 
 // maxRecapLines is the maximum number of lines that a recap shows of the task, and of the last
@@ -133,13 +145,30 @@ func (t *session) recap() string {
 	if out, ended, err := trajectories.ReadOutcome(t.files.journal); err == nil && ended {
 		text += " (" + out.ExitStatus + ")"
 	}
-	text += "\n\ntask: " + clipLines(t.instance.ProblemStatement)
-	for i := len(t.resume.Entries) - 1; i >= 0; i-- {
-		if e := t.resume.Entries[i]; e.Role == model.Assistant {
-			return text + "\n\nlast: " + clipLines(e.Content)
-		}
+	text += "\n\ntask: " + clipLines(t.stored.Task)
+	if message := t.lastEntry(trajectories.CauseInterruption, trajectories.CauseSteer, trajectories.CauseFollowUp); message != "" {
+		text += "\n\nyour last message: " + clipLines(message)
+	}
+	if reply := t.lastEntry(trajectories.CauseReply); reply != "" {
+		text += "\n\nlast: " + clipLines(reply)
+	}
+	if t.stored.Pending != "" {
+		text += "\n\nnot received by the model yet, and sent next: " + clipLines(t.stored.Pending)
+	}
+	if t.Interactive && t.stored.Mode != "" && t.stored.Mode != t.mode.String() {
+		text += fmt.Sprintf("\n\nThe session was left in %s mode, and goes on in %s mode.", t.stored.Mode, t.mode)
 	}
 	return text
+}
+
+// lastEntry returns the text of the last message with one of the causes; "" if there is none.
+func (t *session) lastEntry(causes ...trajectories.Cause) string {
+	for _, e := range slices.Backward(t.resume.Entries) {
+		if slices.Contains(causes, e.Cause) {
+			return e.Content
+		}
+	}
+	return ""
 }
 
 // clipLines returns the first maxRecapLines lines of text, indented from the second line on, and

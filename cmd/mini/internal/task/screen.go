@@ -18,14 +18,14 @@ type screenFrontend struct {
 
 // newScreenFrontend opens the full-screen frontend; ok is false if the terminal does not
 // support it. environ is the environment of pagers, paths lists the files for completion.
-func newScreenFrontend(s cmdutil.Streams, environ []string, paths func(context.Context) []string) (f screenFrontend, ok bool) {
+func newScreenFrontend(s cmdutil.Streams, environ []string, draft string, paths func(context.Context) []string) (f screenFrontend, ok bool) {
 	m, ok := s.Err.(*cmdutil.Messages)
 	if !ok || m.File() == nil || !s.Interactive || !terminal.IsForeground(m.File()) {
 		return f, false
 	}
 	h := taskHistory(s.Err)
 	f = screenFrontend{messages: m, Frontend: rich.Start(rich.Config{
-		Terminal: m.File(), Environ: environ, History: h.Entries(), SaveInput: func(text string) { _ = h.Add(text) }, Paths: paths, // best effort
+		Terminal: m.File(), Environ: environ, Draft: draft, History: h.Entries(), SaveInput: func(text string) { _ = h.Add(text) }, Paths: paths, // best effort
 	})}
 	m.Divert(func(line string) { f.ShowNotice(chat.Notice{Text: line}) }, false)
 	return f, true

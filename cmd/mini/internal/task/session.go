@@ -52,7 +52,9 @@ type session struct {
 	tree      *worktree
 	docs      []projectdocs.File
 	stored    *sessions.Session  // for --continue; nil if the session is not stored
+	isOlder   bool               // a later session of the folder has been used since
 	resume    *agent.ResumeState // state to continue from; nil for a new session
+	pending   string             // messages that the model has not received before the session was resumed
 
 	modelSwitch  *route.Switch
 	modelChanges map[string]trajectories.ModelChange // of the models that the user has switched to, and of the first one
@@ -150,8 +152,14 @@ func (t *session) converse(ctx context.Context) (out trajectories.Outcome, err e
 	if err == nil {
 		if t.chat.ReportChanges(ctx) {
 			err = t.stored.RemoveSnapshot()
-		} else if _, isNew := t.chat.WantsNew(); t.stored != nil && !isNew && out.Class != trajectories.Submitted {
-			_, err = fmt.Fprintln(t.Err, "run mini --continue to resume")
+		} else if _, _, isNew := t.chat.WantsNew(); t.stored != nil && isNew {
+			err = t.stored.RemoveSnapshot() // the changes are kept
+		} else if t.stored != nil && out.Class != trajectories.Submitted {
+			with := ""
+			if !t.Interactive && out.ExitStatus == agent.ErrLimitsExceeded.Error() {
+				with = " with a higher limit, such as -c agent.step_limit=N,"
+			}
+			_, err = fmt.Fprintf(t.Err, "run mini --continue%s to resume\n", with)
 		}
 	}
 	return out, err
@@ -164,7 +172,7 @@ func (t *session) openChat(ctx context.Context) error {
 	if envopen.IsHostClass(t.sandboxes.Class) {
 		paths = func(ctx context.Context) []string { return listPaths(ctx, t.tree.dir, t.tree.hidden) }
 	}
-	t.frontend = newFrontend(t.Streams, t.options.plain, setup.EnvironWithoutKeys(t.cfg), paths) //nolint:contextcheck // the history is also saved after a cancellation
+	t.frontend = newFrontend(t.Streams, t.options.plain, setup.EnvironWithoutKeys(t.cfg), t.options.draft, paths) //nolint:contextcheck // the history is also saved after a cancellation
 	state := chat.State{
 		Model: modelopen.Name(t.cfg), StepLimit: t.cfg.Agent.StepLimit, CostLimit: t.cfg.Agent.CostLimit, Started: time.Now(), ShowThinking: true,
 	}
@@ -172,7 +180,7 @@ func (t *session) openChat(ctx context.Context) error {
 		state.CostLimit = 0 // it has no effect
 	}
 	if r := t.resume; r != nil {
-		t.tree.openSnapshot(t.stored)
+		t.tree.openSnapshot(t.stored, t.isOlder)
 		spent := r.Total()
 		state.Step, state.Cost, state.Usage, state.Unpriced = r.Steps, spent.Cost, spent.Usage, spent.Usage.Unpriced > 0
 		if r.Limits != nil {
@@ -238,7 +246,7 @@ func (t *session) runAgent(ctx context.Context, journal *trajectories.Journal) (
 		Agent: t.agent, Sandboxes: taskSandbox{t}, Models: switchedModels{t}, Instance: t.instance,
 		Session: agent.Session{
 			Recorder: journal, Resume: t.resume, Instructions: projectdocs.Prompt(t.docs), Approver: t.chat, User: t.chat, Inbox: t.inbox,
-			Events: t.bus, StartEvent: events.RunStarted{Model: modelopen.Name(t.cfg), Environment: t.sandboxes.Class},
+			Events: t.bus, StartEvent: events.RunStarted{Model: t.firstModel(), Environment: t.sandboxes.Class},
 		},
 		Tools: func() (agent.ToolServer, error) {
 			return t.tools.Server(setup.AttemptPaths{Instance: t.instance, Dir: filepath.Dir(t.files.journal), Prefix: t.files.prefix(), Workspace: t.workspace()})
@@ -335,10 +343,13 @@ func (t *session) save(ctx context.Context) error {
 	return nil
 }
 
-// closeStored unlocks the stored session, if there is one.
+// closeStored saves the messages that the model has not received and the mode, and unlocks the
+// stored session, if there is one.
 func (t *session) closeStored() error {
 	if t.stored == nil {
 		return nil
 	}
-	return t.stored.Close()
+	_, mode, _ := t.chat.WantsNew()
+	t.stored.Pending, t.stored.Mode = joinTexts(append([]string{t.pending}, t.inbox.TakePending()...)...), mode.String()
+	return errors.Join(t.stored.Save(), t.stored.Close())
 }

@@ -2,6 +2,7 @@ package task
 
 import (
 	"encoding/json"
+	"io"
 	"path/filepath"
 	"strconv"
 
@@ -17,9 +18,10 @@ var modelSettings = []string{
 	"model.model_class", "model.model_name", "model.base_url", "model.api_key_env", "model.replies", "agent.protocol",
 }
 
-// useSessionModel adds the modelSettings of the folder's latest session as layers below -c and the
-// flags. It ignores a session that it cannot read, which openStored reports later.
-func (o *Options) useSessionModel() error {
+// useSessionSettings adds the modelSettings and the restored settings of the session to resume as
+// layers below -c and the flags. It ignores a session that it cannot read, which openStored reports
+// later.
+func (o *Options) useSessionSettings(w io.Writer) error {
 	store, err := sessions.Open(filepath.Join(userdirs.StateDir(), "mini", "sessions"), ".")
 	if err != nil {
 		return nil //nolint:nilerr // openStored reports it
@@ -56,7 +58,7 @@ func (o *Options) useSessionModel() error {
 		}
 		o.RecordedLayers = append(o.RecordedLayers, layer)
 	}
-	return nil
+	return o.restoreSettings(w, header)
 }
 
 // lastModelChange returns the last switch of the model in a journal; nil if there is none or the

@@ -88,6 +88,16 @@ func (t *session) recordModel(change trajectories.ModelChange) error {
 	return err
 }
 
+// firstModel returns the name of the model of the first step.
+func (t *session) firstModel() string {
+	t.journalMu.Lock()
+	defer t.journalMu.Unlock()
+	if t.modelChange != nil {
+		return t.modelChange.Name
+	}
+	return modelopen.Name(t.cfg)
+}
+
 // setJournal sets the journal of the attempt, and records a switch of the model before it.
 func (t *session) setJournal(j *trajectories.Journal) error {
 	t.journalMu.Lock()
@@ -104,7 +114,12 @@ func (t *session) setJournal(j *trajectories.Journal) error {
 type switchedModels struct{ *session }
 
 // For implements runner.Models.
-func (s switchedModels) For(datasets.Instance) (model.Model, error) { return s.modelSwitch, nil }
+func (s switchedModels) For(datasets.Instance) (model.Model, error) { return s, nil }
+
+// Query implements model.Model. The user sees the retries.
+func (s switchedModels) Query(ctx context.Context, messages []model.Message) (model.Reply, error) {
+	return s.modelSwitch.Query(model.WithRetries(ctx, s.chat.ModelRetries), messages)
+}
 
 // SummaryModel implements runner.SummaryModels.
 func (s switchedModels) SummaryModel(in datasets.Instance) (model.Model, error) {

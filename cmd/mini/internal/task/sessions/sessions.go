@@ -40,6 +40,10 @@ type Metadata struct {
 	Started    time.Time `json:"started"`
 	// BaseURL is the address of the model, unless a file in the folder set it.
 	BaseURL string `json:"base_url,omitempty"`
+	// Pending are the messages of the user that the model has not received.
+	Pending string `json:"pending,omitempty"`
+	// Mode is the mode in which the session was left.
+	Mode string `json:"mode,omitempty"`
 }
 
 // Stored is a session in a Store.
@@ -81,11 +85,11 @@ const (
 	timeLayout = "20060102-150405.000000000"
 )
 
-// maxSessions is the maximum number of sessions that are stored per folder, besides open ones that
+// Max is the maximum number of sessions that are stored per folder, besides open ones that
 // are older.
-const maxSessions = 20
+const Max = 20
 
-// Create stores and locks a session, and removes the oldest ones beyond maxSessions.
+// Create stores and locks a session, and removes the oldest ones beyond Max.
 func (s Store) Create(metadata Metadata) (*Session, error) {
 	metadata.Folder = s.folder
 	if metadata.Started.IsZero() {
@@ -200,13 +204,13 @@ func (s Store) paths() []string {
 	return paths
 }
 
-// removeOldest removes the sessions beyond maxSessions that were not used for the longest time,
+// removeOldest removes the sessions beyond Max that were not used for the longest time,
 // except open ones.
 func (s Store) removeOldest() {
 	used := func(path string) time.Time { stored, _ := readStored(path); return stored.Used }
 	paths := s.paths()
 	slices.SortStableFunc(paths, func(a, b string) int { return used(a).Compare(used(b)) })
-	for _, path := range paths[:max(0, len(paths)-maxSessions)] {
+	for _, path := range paths[:max(0, len(paths)-Max)] {
 		lock := flock.New(path+lockExt, flock.SetPermissions(0o600))
 		if locked, err := lock.TryLock(); err != nil || !locked {
 			continue

@@ -35,12 +35,8 @@ func (s *Session) Decide(ctx context.Context, req agent.ApprovalRequest) (agent.
 		}
 	}
 	switch {
-	case s.currentMode() == Yolo:
-		return agent.Decision{Action: agent.Allow, By: byMode, Previous: previous}, nil
-	case s.currentMode() == Human && req.FromChild:
-		return agent.Decision{}, agent.ErrInterrupted
-	case s.currentMode() == Human:
-		return s.denyInHumanMode(previous), nil
+	case s.currentMode() != Confirm:
+		return s.decideByMode(req, previous)
 	case agent.IsBareSubmission(req.Command) && (s.Policy == nil || decision.By == byDefault):
 		return agent.Decision{Action: agent.Allow, By: bySubmission, Previous: previous}, nil
 	case s.NonInteractive:
@@ -49,8 +45,24 @@ func (s *Session) Decide(ctx context.Context, req agent.ApprovalRequest) (agent.
 	return s.askConfirm(ctx, req, decision.Reason, previous)
 }
 
+// takeOver is what the model is told if the user switches to human mode at a question.
+const takeOver = "I take over and run commands myself for now."
+
+// decideByMode decides on a command in yolo or human mode.
+func (s *Session) decideByMode(req agent.ApprovalRequest, previous []agent.Decision) (agent.Decision, error) {
+	switch {
+	case s.currentMode() == Yolo:
+		return agent.Decision{Action: agent.Allow, By: byMode, Previous: previous}, nil
+	case req.FromChild:
+		return agent.Decision{}, agent.ErrInterrupted
+	}
+	return agent.Decision{
+		Action: agent.Deny, By: agent.ByUser, Reason: takeOver, Previous: previous,
+	}, nil
+}
+
 // askConfirm asks the user about one command. If the user changes the mode at this question,
-// the new mode applies only to later commands.
+// the new mode decides.
 func (s *Session) askConfirm(
 	ctx context.Context, req agent.ApprovalRequest, reason string, previous []agent.Decision,
 ) (agent.Decision, error) {
@@ -70,11 +82,16 @@ func (s *Session) askConfirm(
 			text, err = s.ask(ctx, Question{
 				Kind: AskMessage, Text: "Interrupted. Message to the model?", Hint: "Enter returns to the command, Ctrl-C quits",
 			})
-			if err == nil && strings.TrimSpace(text) == "" {
+			switch isEmpty := err == nil && strings.TrimSpace(text) == ""; {
+			case isEmpty && s.currentMode() == Human:
+				err = errModeChanged
+			case isEmpty:
 				continue
 			}
 		}
 		switch {
+		case errors.Is(err, errModeChanged):
+			return s.decideByMode(req, previous)
 		case errors.Is(err, ErrQuit), errors.Is(err, ErrInterrupted):
 			_ = s.markQuit() // Ctrl-C at the second question quits
 			// Abort ends the attempt. The returned error alone may end only the subagent that wants
@@ -89,12 +106,5 @@ func (s *Session) askConfirm(
 			text = "" // "no" is not a reason
 		}
 		return agent.Decision{Action: agent.Deny, By: agent.ByUser, Reason: strings.TrimSpace(text), Previous: previous}, nil
-	}
-}
-
-// denyInHumanMode denies a command because the user has switched to human mode.
-func (s *Session) denyInHumanMode(previous []agent.Decision) agent.Decision {
-	return agent.Decision{
-		Action: agent.Deny, By: agent.ByUser, Reason: "I take over and run commands myself for now.", Previous: previous,
 	}
 }

@@ -71,16 +71,7 @@ func TestModeChangeKeepsQuestion(t *testing.T) {
 			ask  func(s *Session) (any, error)
 			want any
 		}{
-			{"a command", func(s *Session) (any, error) {
-				d, err := s.askConfirm(t.Context(), agent.ApprovalRequest{Command: "ls"}, "", nil)
-				return d.Action, err
-			}, agent.Deny},
-			{"a command of a subagent", func(s *Session) (any, error) {
-				d, err := s.askConfirm(t.Context(), agent.ApprovalRequest{Command: "ls", FromChild: true}, "", nil)
-				return d.Action, err
-			}, agent.Deny},
 			{"the task", func(s *Session) (any, error) { return s.ReadTask(t.Context(), Question{Text: "What?"}) }, "n"},
-			{"a message", func(s *Session) (any, error) { return s.askMessage(t.Context()) }, "n"},
 			{"the changes", func(s *Session) (any, error) { return nil, s.askUndo(t.Context()) }, nil},
 			{"the limit", func(s *Session) (any, error) {
 				_, raised, err := s.RaiseLimits(t.Context(), agent.Limits{Steps: 1})
@@ -97,6 +88,35 @@ func TestModeChangeKeepsQuestion(t *testing.T) {
 			s.Close()
 		}
 	}
+}
+
+// A change of the mode decides on the command that waits, and human mode asks for no message.
+func TestModeChangeAnswers(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		answers []string
+		child   bool
+		want    string
+	}{
+		{"yolo runs it", []string{"/c", "/y"}, false, "allow<nil>"},
+		{"yolo runs that of a subagent", []string{"/y"}, true, "allow<nil>"},
+		{"human rejects it", []string{"/u"}, false, "denyI take over and run commands myself for now.<nil>"},
+		{"human interrupts a subagent", []string{"/u"}, true, "Interrupted"},
+	} {
+		frontend := &scriptedFrontend{answers: tt.answers}
+		s := New(Config{Frontend: frontend, Mode: Confirm})
+		d, err := s.askConfirm(t.Context(), agent.ApprovalRequest{Command: "ls", FromChild: tt.child}, "", nil)
+		if got := fmt.Sprint(d.Action, d.Reason, err); got != tt.want || len(frontend.asked) != len(tt.answers) {
+			t.Errorf("%s: %s after %d questions", tt.name, got, len(frontend.asked))
+		}
+		s.Close()
+	}
+	frontend := &scriptedFrontend{answers: []string{"/y", "/u"}}
+	s := New(Config{Frontend: frontend, Mode: Confirm})
+	if text, err := s.askMessage(t.Context()); text != "" || err != nil || len(frontend.asked) != 2 {
+		t.Errorf("a message: %q, %v after %d questions", text, err, len(frontend.asked))
+	}
+	s.Close()
 }
 
 // fixedSnapshot returns fixed changes and cannot undo them.

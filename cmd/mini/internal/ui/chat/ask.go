@@ -9,10 +9,15 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/ui/ask"
 )
 
+// errModeChanged means that the user has changed the mode at the question AskConfirm.
+var errModeChanged = errors.New("the mode has changed")
+
 // ask asks a question and returns the answer. If the user enters a slash command or a shell
-// command after an exclamation mark, ask executes the command and asks again. A change of the mode ends only the question AskCommand, with an
-// empty answer: outside of human mode the user does not write commands. The error is ErrQuit, ErrInterrupted, agent.ErrInterrupted after a hangup, the
-// cause of ctx, or another error of Frontend.Ask.
+// command after an exclamation mark, ask executes the command and asks again. A change of the mode
+// answers the question AskConfirm with errModeChanged, and ends these with an empty answer:
+// AskCommand, since outside of human mode the user does not write commands, and AskMessage in human
+// mode. The error is ErrQuit, ErrInterrupted, agent.ErrInterrupted after a hangup, the cause of ctx,
+// or another error of Frontend.Ask.
 func (s *Session) ask(ctx context.Context, q Question) (string, error) {
 	for {
 		text, err := s.askOnce(ctx, q)
@@ -30,6 +35,9 @@ func (s *Session) ask(ctx context.Context, q Question) (string, error) {
 			return strings.TrimSpace(command), nil
 		case isCommand:
 			s.runCommand(ctx, strings.TrimSpace(command))
+			if q.Kind == AskNextTask {
+				return "", errAskAgain
+			}
 		case !ok:
 			return unescape(text), nil
 		case cmd.action == actionMultiline:
@@ -46,16 +54,16 @@ func (s *Session) ask(ctx context.Context, q Question) (string, error) {
 		case cmd.action == actionNew && s.NoNewReason != "":
 			s.notifyError("%s", s.NoNewReason)
 		case cmd.action == actionNew:
-			s.markNew()
+			s.markNew(cmd.rest)
 			return "", s.markQuit()
 		case cmd.action == actionQuit:
 			return "", s.markQuit()
 		default:
 			switch changed := s.runSlash(ctx, cmd); {
-			case changed && q.Kind == AskCommand:
-				return "", nil
 			case changed && q.Kind == AskConfirm:
-				s.notify("The command still needs an answer.")
+				return "", errModeChanged
+			case changed && (q.Kind == AskCommand || q.Kind == AskMessage && s.currentMode() == Human):
+				return "", nil
 			}
 		}
 	}

@@ -32,11 +32,6 @@ func (s *Session) ReportChanges(ctx context.Context) (decided bool) {
 	return false
 }
 
-func (s *Session) isNew() bool {
-	_, isNew := s.WantsNew()
-	return isNew
-}
-
 // finalChanges returns the changes for the end of a session, also after ctx has ended. Without a
 // snapshot there are none.
 func (s *Session) finalChanges(ctx context.Context) (Changes, error) {
@@ -64,7 +59,7 @@ func (s *Session) currentChanges(ctx context.Context) (Changes, bool) {
 	case err != nil:
 		s.notifyError("The changes cannot be shown or undone: %v", err)
 	case changes.IsEmpty():
-		s.notify("Nothing has changed since %s.", cmp.Or(changes.SinceName, "the session began"))
+		s.notify("Nothing has changed since %s; ignored files and nested repositories are not covered.", cmp.Or(changes.SinceName, "the session began"))
 	default:
 		return changes, true
 	}

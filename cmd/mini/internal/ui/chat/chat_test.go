@@ -61,12 +61,13 @@ func TestSlashCommandsAndTexts(t *testing.T) {
 	for text, want := range map[string]action{
 		"/y": actionMode, "/YOLO ": actionMode, " /c\n": actionMode, "/human": actionMode, "/h": actionHelp, "/?": actionHelp, "/": actionHelp,
 		"/m": actionMultiline, "/d": actionDiff, "/undo": actionUndo, "/t": actionThinking, "/cost": actionState, "/q": actionQuit, "/foo": actionUnknown,
+		"/y please": actionSurplus, "/undo 1": actionSurplus, "/nosuch thing": actionUnknown, "/new fix it": actionNew, "/clear": actionNew, "/Compact a\nb": actionCompact,
 	} {
 		if got, ok := parseSlash(text); !ok || got.action != want {
 			t.Errorf("%q is %v, %t", text, got.action, ok)
 		}
 	}
-	for _, text := range []string{"", "y", "//y", "/usr/bin/env", "/y please", "see /h", "/etc/hosts is wrong", "/3"} {
+	for _, text := range []string{"", "y", "//y", "/usr/bin/env", "/y please\nfor now", "see /h", "/etc/hosts is wrong", "/3"} {
 		if got, ok := parseSlash(text); ok {
 			t.Errorf("%q is parsed as action %v", text, got.action)
 		}

@@ -9,6 +9,8 @@ import (
 	"github.com/minibench/mini/agent/events"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/internal/sanitize"
+	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -78,6 +80,16 @@ func (s *Session) setCancelCommand(cancel func()) {
 func (s *Session) ModelRefused(refused, used string, err error) {
 	s.updateState(func(st *State) { st.Model = used })
 	s.notifyError("%s refused the call, so the model is %s again: %s", sanitize.Line(refused), sanitize.Line(used), sanitize.Line(err.Error()))
+}
+
+// minRetryWait is the shortest wait for a retry that the user is told about.
+const minRetryWait = time.Second
+
+// ModelRetries tells the user that a request to the provider has failed and is sent again.
+func (s *Session) ModelRetries(r model.Retry) {
+	if r.Wait >= minRetryWait {
+		s.notify("%s; try %d of %d in %.0f s", sanitize.Line(text.Clip(r.Err.Error(), 300)), r.Try, r.MaxTries, r.Wait.Seconds())
+	}
 }
 
 // switchModel shows the model or, with a name, switches to that model.

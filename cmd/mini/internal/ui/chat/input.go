@@ -13,13 +13,16 @@ func (s *Session) Input(text string) {
 	case strings.TrimSpace(text) == "":
 	case strings.HasPrefix(strings.TrimSpace(text), "!"):
 		s.notifyError("!COMMAND works only at a question; Ctrl-C interrupts the agent and asks one.")
+	case !ok && s.isNew():
+		s.markNew(unescape(strings.TrimSpace(text)))
+		s.notify("This is the task of the new conversation.")
 	case !ok:
 		s.Inbox.Steer(unescape(strings.TrimSpace(text)))
 		s.notify("The model will get this before its next step.")
 	case cmd.action == actionNew && s.NoNewReason != "":
 		s.notifyError("%s", s.NoNewReason)
 	case cmd.action == actionNew:
-		s.markNew()
+		s.markNew(cmd.rest)
 		s.Hangup()
 	case cmd.action == actionQuit:
 		s.Hangup()
@@ -71,19 +74,27 @@ func (s *Session) Hangup() {
 	}
 }
 
-// markNew records that the user wants a new conversation after this one.
-func (s *Session) markNew() {
+// markNew records that the user wants a new conversation after this one, and adds text to its
+// task.
+func (s *Session) markNew(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wantsNew = true
+	s.newTask = strings.TrimSpace(s.newTask + "\n" + text)
 }
 
-// WantsNew reports whether the user has ended the session to begin a new conversation, and in
-// which mode.
-func (s *Session) WantsNew() (Mode, bool) {
+func (s *Session) isNew() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.state.Mode, s.wantsNew
+	return s.wantsNew
+}
+
+// WantsNew reports whether the user has ended the session to begin a new conversation, with which
+// task, which may be empty, and in which mode.
+func (s *Session) WantsNew() (task string, mode Mode, wants bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.newTask, s.state.Mode, s.wantsNew
 }
 
 // setDecided records that the user has ended the session after a submission.

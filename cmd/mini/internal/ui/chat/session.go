@@ -93,6 +93,7 @@ type Session struct {
 	quit           bool       // the user has quit
 	decided        bool       // the user has ended the session after a submission
 	wantsNew       bool       // the user begins a new conversation after this one
+	newTask        string     // its task
 	cancelCommand  func()     // cancels the command of runCommand; nil if none runs
 	lastShown      uint64     // sequence number of the last event shown
 	watchEnded     bool       // Watch has returned

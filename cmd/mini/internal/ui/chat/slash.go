@@ -16,6 +16,7 @@ type action int
 
 const (
 	actionUnknown action = iota
+	actionSurplus        // a command with a text that takes none
 	actionMode
 	actionMultiline
 	actionDiff
@@ -34,8 +35,8 @@ type slashCommand struct {
 	SlashCommand
 	action action
 	mode   Mode
-	typed  string // the unknown command in lower case, for actionUnknown
-	rest   string // the text after the command, for actionModel and actionCompact
+	typed  string // the unknown command in lower case, for actionUnknown; the text, for actionSurplus
+	rest   string // the text after the command
 }
 
 // commands returns the slash commands in the order of the help.
@@ -45,14 +46,14 @@ func commands() []slashCommand {
 		{SlashCommand: SlashCommand{"/y", "/yolo", "run commands without asking"}, action: actionMode, mode: Yolo},
 		{SlashCommand: SlashCommand{"/c", "/confirm", "ask before each command"}, action: actionMode, mode: Confirm},
 		{SlashCommand: SlashCommand{"/u", "/human", "write the commands yourself"}, action: actionMode, mode: Human},
-		{SlashCommand: SlashCommand{"/m", "/multiline", "answer in several lines"}, action: actionMultiline},
+		{SlashCommand: SlashCommand{"/m", "/multiline", "answer in several lines; Ctrl-D sends them"}, action: actionMultiline},
 		{SlashCommand: SlashCommand{"/d", "/diff", "show what has changed in the files"}, action: actionDiff},
 		{SlashCommand: SlashCommand{"/undo", "", "put the files back as they were at the start"}, action: actionUndo},
 		{SlashCommand: SlashCommand{"/t", "/thinking", "show or hide the model's reasoning"}, action: actionThinking},
 		{SlashCommand: SlashCommand{"/s", "/cost", "show steps, cost, tokens and time"}, action: actionState},
 		{SlashCommand: SlashCommand{"/model", "", "show the model; with a name, switch to it"}, action: actionModel},
 		{SlashCommand: SlashCommand{"/compact", "", "shorten the conversation; a text says what to keep"}, action: actionCompact},
-		{SlashCommand: SlashCommand{"/new", "", "end this conversation and begin another"}, action: actionNew},
+		{SlashCommand: SlashCommand{"/new", "", "begin another conversation, as /clear; a text is its task"}, action: actionNew},
 		{SlashCommand: SlashCommand{"/q", "/quit", "quit, as /exit; mini --continue resumes later"}, action: actionQuit},
 	}
 }
@@ -66,40 +67,42 @@ func SlashCommands() []SlashCommand {
 	return all
 }
 
-// slashPattern matches a slash and letters: a known or unknown command, but not a sentence or
-// a path of several elements.
+// slashPattern matches a slash and letters: a known or unknown command, but not a path of several
+// elements.
 var slashPattern = lazyregexp.New(`^/[a-z?]*$`)
 
 // plainWords are commands that need no slash, because other programs have them so.
 var plainWords = []string{"exit", "quit", "help"}
 
-// parseSlash parses a text as a slash command. It returns false for other texts.
+// parseSlash parses a text as a slash command, with a text after it if it has only one line. It
+// returns false for other texts.
 func parseSlash(text string) (slashCommand, bool) {
-	word, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
-	for _, c := range commands() {
-		if c.takesText() && strings.EqualFold(word, c.Name) {
-			c.rest = strings.TrimSpace(rest)
-			return c, true
-		}
-	}
-	word = strings.ToLower(strings.TrimSpace(text))
-	if slices.Contains(plainWords, word) {
+	text = strings.TrimSpace(text)
+	word, rest, _ := strings.Cut(text, " ")
+	if word = strings.ToLower(word); slices.Contains(plainWords, word) && rest == "" {
 		word = "/" + word
 	}
-	if !slashPattern.MatchString(word) {
-		return slashCommand{}, false
-	}
+	found := slashCommand{typed: word}
 	for _, c := range commands() {
-		isAlias := c.action == actionHelp && (word == "/?" || word == "/") || c.action == actionQuit && word == "/exit"
-		if word == c.Name || word == c.LongName || isAlias {
-			return c, true
+		isAlias := c.action == actionHelp && (word == "/?" || word == "/") || c.action == actionQuit && word == "/exit" || c.action == actionNew && word == "/clear"
+		if word == c.Name || word == c.LongName && word != "" || isAlias {
+			found = c
 		}
 	}
-	return slashCommand{typed: word}, true
+	found.rest = strings.TrimSpace(rest)
+	if !slashPattern.MatchString(word) || strings.Contains(text, "\n") && !found.takesText() {
+		return slashCommand{}, false
+	}
+	if found.rest != "" && !found.takesText() && found.action != actionUnknown {
+		found = slashCommand{action: actionSurplus, typed: text, SlashCommand: found.SlashCommand}
+	}
+	return found, true
 }
 
 // takesText reports whether a text may follow the command on its line.
-func (c slashCommand) takesText() bool { return c.action == actionModel || c.action == actionCompact }
+func (c slashCommand) takesText() bool {
+	return c.action == actionModel || c.action == actionCompact || c.action == actionNew
+}
 
 // unescape removes the first of two leading slashes, with which the user marks a text that is
 // not a slash command.
@@ -134,6 +137,8 @@ func (s *Session) runSlash(ctx context.Context, cmd slashCommand) bool {
 		s.notify("The conversation is compacted before the model's next step.")
 	case actionState:
 		s.notify("%s", s.currentState().StatusLine())
+	case actionSurplus:
+		s.notifyError("%s takes no text after it; /%s sends it to the model.", cmd.Name, text.Printable(text.Clip(cmd.typed, 100)))
 	case actionUnknown:
 		s.notifyError("%s", unknownSlash(cmd.typed))
 	}

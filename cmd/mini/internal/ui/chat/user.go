@@ -29,7 +29,7 @@ func (s *Session) NextCommand(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// errAskAgain means that the user has undone the changes, so that the question has changed.
+// errAskAgain means that the user may have changed the files, so that the question has changed.
 var errAskAgain = errors.New("the question has changed")
 
 // NextTask implements agent.User: after a submission it asks for another task. An empty task ends
@@ -93,6 +93,24 @@ func (s *Session) askMessage(ctx context.Context) (string, error) {
 		return "", attemptError(err)
 	}
 	return strings.TrimSpace(text), nil
+}
+
+// Answer implements agent.User: it asks for an answer to a reply without a command. If the user
+// quits, the session can be resumed at the question.
+func (s *Session) Answer(ctx context.Context) (string, error) {
+	if s.NonInteractive {
+		return "", nil
+	}
+	text, err := s.askOrQuit(ctx, Question{
+		Kind: AskMessage, Text: "Message to the model?", Hint: "Enter lets it go on, Ctrl-D quits, /h shows help",
+	})
+	switch text = strings.TrimSpace(text); {
+	case err != nil:
+		return "", attemptError(err)
+	case text == "" && s.currentMode() == Human:
+		return takeOver, nil
+	}
+	return text, nil
 }
 
 // askUndo asks whether to undo all changes, undoes them, and tells the model.

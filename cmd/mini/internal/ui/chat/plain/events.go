@@ -69,6 +69,9 @@ func (f *Frontend) ShowEvent(e events.Envelope) {
 		d.endLine()
 		f.print(f.faint(fmt.Sprintf("[the conversation was compacted (%s): about %d tokens to %d]",
 			sanitize.Line(e.Policy), e.TokensBefore, e.TokensAfter)))
+		if e.Fallback != "" {
+			f.print("warning: extracts of the commands replace summaries: " + sanitize.Line(text.Clip(e.Fallback, 300)))
+		}
 	case events.Dropped:
 		d.endLine()
 		f.print(fmt.Sprintf("[%d events were not shown because the terminal is too slow; the trajectory has them]", e.Count))

@@ -54,6 +54,9 @@ func (f *Frontend) HandleInput(handler chat.InputHandler) {
 // HasShownOutcome returns false: this frontend does not show the outcome of the attempt.
 func (f *Frontend) HasShownOutcome() bool { return false }
 
+// Draft returns "": the terminal edits the line.
+func (f *Frontend) Draft() string { return "" }
+
 // Close stops reading.
 func (f *Frontend) Close() { f.stop() }
 

@@ -85,6 +85,9 @@ func (m *model) showItem(item any) {
 	case events.Compacted:
 		m.writeParagraph(faint("… the conversation was compacted (" + sanitize.Line(clip(e.Policy, 100)) + "): " +
 			"about " + formatThousands(e.TokensBefore) + " tokens to " + formatThousands(e.TokensAfter)))
+		if e.Fallback != "" {
+			m.writeRows(coloured(yellow, "! extracts of the commands replace summaries: "+sanitize.Line(clip(e.Fallback, 300))))
+		}
 	case events.RunEnded:
 		m.showOutcome(e)
 	case events.Dropped:
@@ -169,7 +172,7 @@ func (m *model) showNotice(n chat.Notice) {
 }
 
 func (m *model) showRunStarted(e events.RunStarted) {
-	if e.Task != "" && strings.TrimSpace(e.Task) != strings.TrimSpace(m.lastInput) {
+	if e.Task != "" && e.Step == 0 && strings.TrimSpace(e.Task) != strings.TrimSpace(m.lastInput) {
 		m.showUserText(e.Task)
 	}
 	details := ""
@@ -263,6 +266,9 @@ func (m *model) showActionEnded(e events.ActionEnded) {
 func (m *model) closeOutput() {
 	if m.turn.output != nil {
 		m.turn.output.close()
+		if m.turn.output.omitted > 0 {
+			m.fullText = m.turn.output.full.String()
+		}
 	}
 	m.turn.output, m.turn.running = nil, false
 }

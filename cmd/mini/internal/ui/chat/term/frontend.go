@@ -27,6 +27,8 @@ type Config struct {
 	Environ []string
 	// History is the inputs of earlier sessions, oldest first; may be nil.
 	History []string
+	// Draft is the initial text of the input field.
+	Draft string
 	// SaveInput is called with each input that the user submits, except secrets, one call at a
 	// time; may be nil. Keys are not handled until it returns.
 	SaveInput func(text string)
@@ -57,6 +59,7 @@ func Start(c Config) *Frontend {
 		c.Environ = os.Environ()
 	}
 	f := &Frontend{config: c, model: newModel(c.History, c.SaveInput), done: make(chan struct{})}
+	f.model.input.set(c.Draft)
 	f.screen = tty.New(c.Terminal)
 	ctx, stop := context.WithCancel(context.Background())
 	f.stop = stop
@@ -200,6 +203,16 @@ func (f *Frontend) HasShownOutcome() bool {
 		return f.err == nil && f.model.outcomeShown.Load()
 	default:
 		return f.model.outcomeShown.Load()
+	}
+}
+
+// Draft returns the text of the input field after Done.
+func (f *Frontend) Draft() string {
+	select {
+	case <-f.done:
+		return f.model.input.value()
+	default:
+		return ""
 	}
 }
 

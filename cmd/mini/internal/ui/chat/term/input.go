@@ -75,6 +75,12 @@ func (in *input) newline() {
 	in.area.InsertRune('\n')
 }
 
+// beforeCursor returns the text before the cursor in its line.
+func (in *input) beforeCursor() string {
+	line := []rune(strings.Split(in.area.Value(), "\n")[in.area.Line()])
+	return string(line[:min(in.area.Column(), len(line))])
+}
+
 // isAtEnd reports whether the cursor is at the end of the text.
 func (in *input) isAtEnd() bool {
 	text := in.area.Value()
@@ -128,9 +134,21 @@ func pasteSize(text string) string {
 	return count(len([]rune(text)), "character")
 }
 
-// handleKey passes a key to the text field.
+// handleKey passes a key to the text field. A key that deletes before the cursor deletes a whole
+// placeholder.
 func (in *input) handleKey(msg tea.KeyPressMsg) {
 	in.selected, in.matchesHidden = -1, false
+	if slices.Contains([]string{"backspace", "ctrl+h", "ctrl+w", "alt+backspace"}, msg.String()) {
+		before := in.beforeCursor()
+		for i, p := range in.pastes {
+			if mark := pastePlaceholder(i, p); strings.HasSuffix(before, mark) {
+				for range []rune(mark) {
+					in.area, _ = in.area.Update(tea.KeyPressMsg{Code: tea.KeyBackspace})
+				}
+				return
+			}
+		}
+	}
 	if msg.Text != "" && (len(msg.Text) > maxKeyText || !sanitize.IsUnchanged(msg.Text)) {
 		msg.Text = sanitize.Line(clip(msg.Text, maxKeyText))
 	}
@@ -189,7 +207,8 @@ func (in *input) complete(answers []string, step int) {
 		return
 	}
 	if in.selected < 0 {
-		in.prefix, in.selected = in.area.Value(), 0
+		in.prefix, in.selected = in.area.Value(), min(step, 0)+len(names)
+		in.selected %= len(names)
 		if i := slices.Index(answers, in.prefix); i >= 0 {
 			in.selected = (i + 1) % len(answers)
 		}
@@ -199,9 +218,16 @@ func (in *input) complete(answers []string, step int) {
 	in.area.SetValue(names[in.selected%len(names)])
 }
 
+// hasMenu reports whether the list of matches is shown for a text that is not from the history.
+func (in *input) hasMenu() bool { return in.history.position == 0 && len(in.matches()) > 0 }
+
 // older moves the cursor up. In the first row it shows the previous input of the history
-// instead.
+// instead. In the list of matches it selects the match before.
 func (in *input) older() {
+	if in.hasMenu() {
+		in.complete(nil, -1)
+		return
+	}
 	if in.row() == 0 {
 		in.selected = -1
 		if text, ok := in.history.older(in.value()); ok {
@@ -212,8 +238,13 @@ func (in *input) older() {
 	in.area.CursorUp()
 }
 
-// newer moves the cursor down. In the last row it shows the next input of the history instead.
+// newer moves the cursor down. In the last row it shows the next input of the history instead. In
+// the list of matches it selects the next match.
 func (in *input) newer() {
+	if in.hasMenu() {
+		in.complete(nil, 1)
+		return
+	}
 	if in.row() == in.rows()-1 {
 		in.selected = -1
 		if text, ok := in.history.newer(); ok {

@@ -19,13 +19,7 @@ func (m *model) handleKey(msg tea.KeyPressMsg) tea.Cmd {
 			break
 		}
 		m.handleEnter()
-	case "alt+enter":
-		if m.isMultiline() {
-			m.handleEnter()
-			break
-		}
-		m.input.newline()
-	case "shift+enter", "ctrl+j":
+	case "alt+enter", "shift+enter", "ctrl+j":
 		m.input.newline()
 	case "ctrl+c":
 		m.interrupt()
@@ -47,7 +41,12 @@ func (m *model) handleKey(msg tea.KeyPressMsg) tea.Cmd {
 	case "tab":
 		m.input.complete(m.answerChoices(), 1)
 	case "shift+tab":
-		m.sendSlash("/" + ((m.state.Mode + 1) % (chat.Human + 1)).String())
+		mode := "/" + ((m.state.Mode + 1) % (chat.Human + 1)).String()
+		if m.question != nil && m.question.Kind == chat.AskConfirm { // the key must not run or reject the command
+			m.handler.get().Input(mode)
+			break
+		}
+		m.sendSlash(mode)
 	case "ctrl+t":
 		m.sendSlash("/t")
 	case "ctrl+g":
@@ -100,7 +99,7 @@ func (m *model) handleEnter() {
 func keysHelp() []string {
 	return []string{
 		"  Enter            send               Alt-Enter, Ctrl-J  new line",
-		"  Up, Down         input history      Tab                complete",
+		"  Up, Down         input history      Tab, Up, Down      complete / and @",
 		"  Shift-Tab        next mode          Esc Esc            clear the input",
 		"  Ctrl-G           diff               Ctrl-T             show reasoning",
 		"  Ctrl-O           full text          Ctrl-L             redraw",
@@ -174,6 +173,8 @@ func (m *model) handleEsc(escWasPressed bool) {
 	switch {
 	case m.input.matches() != nil:
 		m.input.matchesHidden = true
+	case m.input.isEmpty() && m.question == nil && m.state.Activity != "":
+		m.hint = "Ctrl-C interrupts the agent"
 	case !m.input.isEmpty() && !escWasPressed:
 		m.escPressed = true
 		m.hint = "Enter sends, Esc again clears the input"
@@ -194,7 +195,7 @@ func (m *model) isMultiline() bool {
 func (m *model) openPager() tea.Cmd {
 	switch {
 	case m.fullText == "":
-		m.hint = "no text was shortened yet"
+		m.hint = "no text was shortened yet; while a command runs, its output is not complete"
 	case m.pager == nil:
 		m.hint = "no pager available"
 	default:

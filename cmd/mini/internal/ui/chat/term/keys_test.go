@@ -1,11 +1,13 @@
 package term
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/minibench/mini/agent/events"
 	"github.com/minibench/mini/cmd/mini/internal/ui/chat"
 )
 
@@ -30,10 +32,10 @@ func TestKeysAtQuestion(t *testing.T) {
 		{"Ctrl-D in a text deletes", "ab<left><ctrl+d><enter>", confirm, "= a"},
 		{"Esc twice clears the input", "ab<esc><esc><enter>", confirm, "= "},
 		{"Esc and Enter send", "ab<esc><enter>", confirm, "= ab"},
-		{"Enter in a multiline answer", "a<enter>b<alt+enter>", multiline, "= a\nb"},
+		{"Enter in a multiline answer", "a<enter>b<esc><enter>", multiline, "= a\nb"},
 		{"Ctrl-D at the end of a multiline answer", "a<enter>b<ctrl+d>", multiline, "= a\nb"},
-		{"Ctrl-D within a multiline answer", "a<enter>bc<left><ctrl+d><alt+enter>", multiline, "= a\nb"},
-		{"Esc and Enter in a multiline answer", "a<enter>b<esc><enter>", multiline, "= a\nb"},
+		{"Ctrl-D within a multiline answer", "a<enter>bc<left><ctrl+d><esc><enter>", multiline, "= a\nb"},
+		{"Alt-Enter in a multiline answer", "a<alt+enter>b<ctrl+d>", multiline, "= a\nb"},
 		{"a slash command in a multiline answer", "/y<enter>", multiline, "= /y"},
 		{"Alt-Enter adds a line", "a<alt+enter>b<enter>", task, "= a\nb"},
 		{"Shift-Enter adds a line", "a<shift+enter>b<enter>", task, "= a\nb"},
@@ -43,10 +45,12 @@ func TestKeysAtQuestion(t *testing.T) {
 		{"readline keys", "a b c<ctrl+w>d<ctrl+a>x<enter>", task, "= xa b d"},
 		{"Tab completes", "/yo<tab><enter>", confirm, "= /yolo"},
 		{"Tab twice selects the next match", "/<tab><tab><enter>", confirm, "= /yolo"},
+		{"Down selects the next match", "/<down><down><down><up><enter>", confirm, "= /yolo"},
+		{"Up selects the last match", "/<up><enter>", confirm, "= /quit"},
 		{"Tab without a match", "/zzz<tab><enter>", confirm, "= /zzz"},
 		{"Tab selects an answer", "<tab><enter>", keep, "= keep"},
 		{"Tab twice selects the next answer", "<tab><tab><enter>", keep, "= undo"},
-		{"Shift-Tab changes the mode", "<shift+tab>", confirm, "= /yolo"},
+		{"Shift-Tab changes the mode", "<shift+tab>", task, "= /yolo"},
 		{"Ctrl-G shows the diff", "<ctrl+g>", confirm, "= /d"},
 		{"Ctrl-T shows the reasoning", "<ctrl+t>", confirm, "= /t"},
 		{"a secret", "s3cret<enter>", secret, "= s3cret"},
@@ -94,6 +98,16 @@ func TestKeysWithoutQuestion(t *testing.T) {
 				t.Errorf("%s: %q, want %q", tt.keys, got, tt.want)
 			}
 		})
+	}
+}
+
+// Shift-Tab at a confirmation changes the mode, but does not decide on the command.
+func TestShiftTabAtConfirmation(t *testing.T) {
+	s := newScene(t, 80, 24)
+	s.ask(confirm)
+	s.keys("<shift+tab>")
+	if answer, inputs := s.answer(), s.inputs(); answer != "nothing" || inputs != "/yolo" {
+		t.Errorf("answer %q, inputs %q", answer, inputs)
 	}
 }
 
@@ -220,5 +234,31 @@ func TestHelp(t *testing.T) {
 	s.keys("/h<enter>")
 	if got := s.answer(); got != "= /h" || !strings.Contains(s.terminal.String(), keysHelp()[0]+"\n") {
 		t.Errorf("the answer is %q, the screen\n%s", got, s.terminal)
+	}
+}
+
+// A key that deletes the end of a paste's mark deletes the mark and its text.
+func TestDeletePastedText(t *testing.T) {
+	for _, key := range []string{"<backspace>", "<ctrl+w>"} {
+		s := newScene(t, 80, 24)
+		s.keys("a")
+		s.m.Update(tea.PasteMsg{Content: strings.Repeat("line\n", 300)})
+		s.keys(key + "b<enter>")
+		if got := s.inputs(); got != "ab" {
+			t.Errorf("%s: %q is sent", key, got)
+		}
+	}
+}
+
+// Ctrl-O shows the whole output of a command that was shortened.
+func TestPagerHasOutput(t *testing.T) {
+	s := newScene(t, 80, 24)
+	s.m.showActionStarted(events.ActionStarted{Command: "seq 500"})
+	for i := range 500 {
+		s.m.showItem(events.OutputChunk{Data: fmt.Appendf(nil, "row %d\n", i)})
+	}
+	s.m.showActionEnded(events.ActionEnded{})
+	if !strings.Contains(s.m.fullText, "row 0\n") || !strings.Contains(s.m.fullText, "row 250\n") || !strings.Contains(s.m.fullText, "row 499\n") {
+		t.Errorf("the pager shows %d bytes", len(s.m.fullText))
 	}
 }

@@ -151,7 +151,7 @@ func (m *model) drainFeed() {
 }
 
 func (m *model) setState(s chat.State) {
-	if s.Activity != m.state.Activity {
+	if s.Activity != m.state.Activity || s.Step != m.state.Step {
 		m.activitySince = m.now
 	}
 	m.state = s

@@ -91,7 +91,11 @@ type output struct {
 	omitted int      // number of rows dropped between the beginning and tail
 	dropped int      // number of events dropped before they arrived here
 	diff    difflines.Scanner
+	full    strings.Builder // the output from its beginning, up to maxFullOutput bytes
 }
+
+// maxFullOutput bounds the output that Ctrl-O shows, in bytes.
+const maxFullOutput = 4 << 20
 
 func newOutput(width int, write func(string)) *output {
 	o := &output{width: width, write: write}
@@ -103,6 +107,9 @@ func (o *output) addLine(line string) {
 	style := unstyled
 	if class := o.diff.Line(line, ""); class != "" && !strings.Contains(line, "\x1b") {
 		style = steps.DiffStyle(class)
+	}
+	if room := maxFullOutput - o.full.Len(); room > 0 {
+		o.full.WriteString(clip(line, room) + "\n")
 	}
 	for _, row := range outputRows(line, o.width) {
 		row = style(row)
@@ -156,7 +163,7 @@ func (o *output) close() {
 		o.tail = o.tail[excess:]
 	}
 	if o.omitted > 0 {
-		o.write(faint("… " + count(o.omitted, "line") + " omitted …"))
+		o.write(faint("… " + count(o.omitted, "line") + " omitted: Ctrl-O shows the output …"))
 	}
 	if o.dropped > 0 {
 		o.write(faint("… " + count(o.dropped, "piece") + " not shown because the terminal is too slow …"))

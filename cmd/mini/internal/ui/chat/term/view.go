@@ -10,7 +10,7 @@ import (
 
 const (
 	maxLive    = 16 // rows of a streaming reply or output
-	maxMatches = 8  // number of completions shown
+	maxMatches = 14 // number of completions shown
 	maxPending = 3  // number of pending messages shown, the newest ones
 )
 
@@ -89,7 +89,7 @@ func (m *model) hintText() string {
 	case q == nil:
 		return "a message to the agent · /h for help · Ctrl-C interrupts"
 	case q.Multiline:
-		return "several lines: Alt-Enter or Ctrl-D sends them · /h for help"
+		return "several lines: Ctrl-D sends them · /h for help"
 	case q.Hint != "":
 		return sanitize.Line(clip(q.Hint, 300))
 	case q.Kind == chat.AskConfirm:
