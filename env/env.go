@@ -15,6 +15,7 @@ package env
 import (
 	"context"
 	"io"
+	"net"
 	"time"
 )
 
@@ -136,6 +137,13 @@ type Command struct {
 	// Tools, if not nil, lets the command call mini-tool. Environments without
 	// Info.Tools ignore it.
 	Tools *Tools
+	// Bridge, if not nil, offers the command a loopback port: the command finds its
+	// address, as HOST:PORT, in the variable MINI_BRIDGE. Each connection to it is
+	// passed to Bridge, in a goroutine of its own; Bridge must not serve it there, but
+	// return. The connection is closed when the command ends, at the latest; if either
+	// side closes it, the other reads what was sent before.
+	// A command with a Bridge can neither have Tools nor be nested.
+	Bridge func(conn net.Conn)
 }
 
 // Result is the outcome of a command. Stdout and stderr share one pipe, so Output has
