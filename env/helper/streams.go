@@ -58,23 +58,34 @@ func NewStreams(send func(Frame) error, opens bool) *Streams {
 }
 
 // Add starts copying a connection, which it closes when the stream ends. Ids must
-// increase. opened runs in another goroutine before the first data arrives, and released
-// at the end of the stream, unless they are nil.
+// increase, and calls must not be concurrent. opened runs in another goroutine before
+// the first data arrives, and released at the end of the stream, unless they are nil.
 func (s *Streams) Add(id uint32, conn net.Conn, opened, released func()) error {
+	st, err := s.register(id, conn)
+	if err != nil {
+		_ = conn.Close() // unused
+		return err
+	}
+	st.opened, st.released = opened, released
+	if s.opens {
+		_ = s.send(Frame{Kind: KindOpen, ID: id}) // fails if the frames' connection has ended
+	}
+	go s.sendLoop(st)
+	go s.receiveLoop(st)
+	return nil
+}
+
+// register makes Accept know a stream before the other side does.
+func (s *Streams) register(id uint32, conn net.Conn) (*stream, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || id <= s.lastID || len(s.open) >= MaxStreams {
-		_ = conn.Close() // unused
-		return fmt.Errorf("%w: stream %d after %d, with %d open", ErrFrame, id, s.lastID, len(s.open))
+		return nil, fmt.Errorf("%w: stream %d after %d, with %d open", ErrFrame, id, s.lastID, len(s.open))
 	}
-	st := &stream{
-		id: id, conn: conn, in: make(chan []byte, StreamWindow), credit: NewCredit(StreamWindow),
-		gone: make(chan struct{}), opened: opened, released: released,
-	}
+	st := &stream{id: id, conn: conn, in: make(chan []byte, StreamWindow), credit: NewCredit(StreamWindow), gone: make(chan struct{})}
 	s.lastID, s.open[id] = id, st
-	s.workers.Go(func() { s.sendLoop(st) })
-	s.workers.Go(func() { s.receiveLoop(st) })
-	return nil
+	s.workers.Add(2) // for sendLoop and receiveLoop
+	return st, nil
 }
 
 // Accept processes a frame of the other side, without blocking. Its errors wrap
@@ -134,9 +145,7 @@ func (s *Streams) release(st *stream) {
 
 // sendLoop sends what it reads from the connection, and Close at its end.
 func (s *Streams) sendLoop(st *stream) {
-	if s.opens {
-		_ = s.send(Frame{Kind: KindOpen, ID: st.id}) // fails if the frames' connection has ended
-	}
+	defer s.workers.Done()
 	err := s.sendChunks(st)
 	if errors.Is(err, errStreamsClosed) {
 		return
@@ -180,6 +189,7 @@ func (s *Streams) sendChunks(st *stream) error {
 // receiveLoop writes the received chunks to the connection and closes it after the last
 // one. Data that arrives when the connection has failed gets no credit.
 func (s *Streams) receiveLoop(st *stream) {
+	defer s.workers.Done()
 	defer func() {
 		_ = st.conn.Close() // the other side sees the end in any case
 		close(st.gone)
