@@ -13,6 +13,9 @@ import (
 // Config configures prompts, limits and submission. The YAML keys are those of
 // mini-swe-agent where it has the same setting.
 type Config struct {
+	// Class selects the agent of a batch: "" is this agent. Callers read it; the agent does
+	// not.
+	Class string `yaml:"agent_class" json:"agent_class,omitempty"`
 	// The prompts are text/template texts with sprig's hermetic functions, unless
 	// TemplateEngine says otherwise. See variables.go for the variables of each.
 	SystemTemplate      string `yaml:"system_template" json:"system_template"`

@@ -10,7 +10,6 @@ const MigrationGuide = "docs/coming-from-mini-swe-agent.md"
 // because suggest finds these.
 var migratedKeys = map[string]string{
 	"action_observation_template": "the template is agent.observation_template here",
-	"agent_class":                 "mini has one agent",
 	"container_timeout":           "a container lives as long as its attempt; agent.wall_time_limit_seconds bounds that",
 	"cost_tracking":               "mini continues if a cost is unknown; leave the key out, or set model.price",
 	"exec_args":                   "mini starts no client program",

@@ -203,7 +203,7 @@ func TestPeerKeys(t *testing.T) {
 	for _, tt := range []struct{ text, key, want, note string }{
 		{"model: {action_regex: '<a>(.*)</a>'}", "agent.action_regex", "<a>(.*)</a>", ""},
 		{"agent: {action_observation_template: '{{output}}'}", "agent.observation_template", "{{output}}", ""},
-		{"agent: {output_path: x, agent_class: default}", "agent.step_limit", "250", "agent.output_path: say -o FILE on the command line; agent.agent_class: mini has one agent"},
+		{"agent: {output_path: x, agent_class: default}", "agent.step_limit", "250", "agent.output_path: say -o FILE on the command line"},
 		{"model: {cost_tracking: ignore_errors}", "model.model_class", "openai", "model.cost_tracking: mini continues if a cost is unknown"},
 		{"model: {litellm_model_registry: f}", "model.model_class", "openai", "set model.price"},
 		{"model: {model_class: minisweagent.models.litellm_model.LitellmModel, model_name: openai/gpt-5}", "model.model_name", "gpt-5", ""},

@@ -73,6 +73,7 @@ func (r *Resolved) validate() error {
 		errs, r.oneOf("run.fsync", string(r.Run.Fsync), fsyncModes, ""), r.validateImages(), r.validateEval(),
 		r.validateReplay(), r.validatePolicy(), r.optionalOneOf("memory.notes", r.Memory.Notes, memory.NotesModes), r.validateSkills(),
 	)
+	r.Agent.Class = agentClass(r.Agent.Class)
 	r.Agent.StartupCommand = r.Run.StartupCommand
 	r.Agent.Timeout = seconds(r.Environment.Timeout)
 	return join(errs)

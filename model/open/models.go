@@ -80,6 +80,8 @@ func (m *Models) Sibling(cfg *configs.Resolved, isDemo bool, rows []datasets.Ins
 // newForInstance opens the model of cfg: a scripted model, a route or a provider.
 func (m *Models) newForInstance(cfg *configs.Resolved, isDemo bool, rows []datasets.Instance) (modelFunc, error) {
 	switch {
+	case !cfg.UsesModel():
+		return func(datasets.Instance) (model.Model, error) { return nil, nil }, nil //nolint:nilnil // the agent asks none
 	case cfg.Model.Class == "scripted":
 		return newScripted(cfg, isDemo, rows)
 	case cfg.Model.Route.Kind != "":
@@ -251,8 +253,12 @@ func (m withoutKey) Query(ctx context.Context, history []model.Message) (model.R
 }
 
 // Name returns the model name for predictions: the configured one, or else the
-// distinct names of a route's models, joined by "+".
+// distinct names of a route's models, joined by "+". An agent without a model stands for
+// itself.
 func Name(cfg *configs.Resolved) string {
+	if !cfg.UsesModel() {
+		return cfg.Agent.Class
+	}
 	if cfg.Model.Name != "" {
 		return cfg.Model.Name
 	}

@@ -11,7 +11,7 @@ import (
 // NewAgent returns the agent of a configuration. It renders the prompts for every row to find
 // template errors before the first model call.
 func NewAgent(cfg *configs.Resolved, rows []datasets.Instance) (*agent.Agent, error) {
-	for _, set := range []func(*configs.Resolved) error{setImages, setWindow} {
+	for _, set := range []func(*configs.Resolved) error{checkOwnAgent, setImages, setWindow} {
 		if err := set(cfg); err != nil {
 			return nil, err
 		}

@@ -77,6 +77,7 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVarP(&o.Output, "output", "o", "", "`FOLDER` of the run (default: a new one below mini-runs/)")
 	f.IntP("workers", "w", 1, "number of instances to run in parallel")
 	f.IntP("attempts", "k", 1, "number of attempts for each instance")
+	f.String("agent", "", "`NAME` of the agent: mini, oracle or nop (default \"mini\")")
 	f.String("replies", "", "`FILE` of replies for a scripted model; \"wrong\" stands for the demo's wrong ones")
 	f.BoolVar(&o.emptyFolder, "empty-folder", false, "begin in an empty folder if the sandbox lacks the row's repository")
 	f.String("network", "", "container network: none, bridge or a network's name (default \"none\")")
@@ -159,6 +160,9 @@ func (o *Options) prepare(ctx context.Context, s cmdutil.Streams, notes io.Write
 	if o.force && !cfg.Run.ResumeAttempts {
 		return nil, usage.Errorf("--force is for --resume-attempts, which is not given")
 	}
+	if cfg.Agent.Class != "" && cfg.Run.ResumeAttempts {
+		return nil, usage.Errorf("--resume-attempts is for mini's own agent: the commands of the agent %.60s cannot be run again; leave it out, to begin again what was stopped", cfg.Agent.Class)
+	}
 	progressKind, err := progress.Choose(o.progress, progress.DetectTerminal(s), progress.Kinds)
 	if err != nil && !o.dryRun {
 		return nil, err
@@ -177,7 +181,7 @@ func (o *Options) prepare(ctx context.Context, s cmdutil.Streams, notes io.Write
 	} else if input, err = o.LoadRows(ctx, s); err != nil {
 		return nil, err
 	}
-	agent, err := setup.NewAgent(cfg, input.Rows)
+	agent, err := setup.NewBatchAgent(cfg, input.Rows)
 	if err != nil {
 		return nil, err
 	}

@@ -67,6 +67,9 @@ func (j *Job) commandName() string {
 func printStart(w io.Writer, jobs []*Job, labels []string, class string) error {
 	first := jobs[0]
 	model := "model " + modelsText(jobs)
+	if !first.Config.UsesModel() {
+		model = "agent " + first.Config.Agent.Class
+	}
 	if first.combination != nil {
 		model = modelsText(jobs)
 	}

@@ -22,7 +22,7 @@ type Job struct {
 	*Options
 	Config *configs.Resolved
 	Input  Input
-	Agent  *agent.Agent
+	Agent  runner.Agent
 	Models *modelopen.Models
 	Dir    string
 	// EarlierRun is the run that Dir already contains. It has no instances if Dir contains no run.

@@ -36,7 +36,7 @@ type plan struct {
 	Instances []plannedInstance     `json:"instances"`
 	// Capabilities are the optional features of the agent; nil if there are none.
 	Capabilities *capabilityPlan `json:"abilities,omitempty"`
-	Prompts      promptPlan      `json:"prompts"`
+	Prompts      promptPlan      `json:"prompts,omitzero"` // zero for an agent without prompts of mini
 	// Obstacle is the reason why the batch cannot start; "" if it can.
 	Obstacle string `json:"obstacle,omitempty"`
 }
@@ -78,6 +78,9 @@ type modelPlan struct {
 	Models []modelPlan `json:"models,omitempty"`
 }
 
+// noModel is the class in the plan of an agent that asks no model.
+const noModel = "none"
+
 func planModel(m configs.Model) modelPlan {
 	return modelPlan{
 		Class: m.Class, Name: m.Name, BaseURL: m.BaseURL, KeyEnv: m.APIKeyEnv, KeyPresent: os.Getenv(m.APIKeyEnv) != "",
@@ -112,6 +115,9 @@ func newPlan(ctx context.Context, j *Job, images *dryrun.Images) (plan, error) {
 		Datasets: input.Dataset.Editions, Rows: input.Dataset.Rows, Selected: len(input.Rows), Folder: j.Dir,
 		Workers: cfg.Run.Workers, Sandbox: cfg.Environment.Class,
 		Model: planModel(cfg.Model),
+	}
+	if !cfg.UsesModel() {
+		p.Model = modelPlan{Class: noModel, Name: modelopen.Name(cfg)}
 	}
 	if kind := cfg.Model.Route.Kind; kind != "" {
 		p.Model = modelPlan{Class: cfg.Model.Class, Name: modelopen.Name(cfg), KeyPresent: true, Route: kind}
@@ -170,9 +176,13 @@ func newPlan(ctx context.Context, j *Job, images *dryrun.Images) (plan, error) {
 		p.Obstacle = err.Error()
 	}
 	p.Capabilities = planCapabilities(cfg, j.Profile(), capabilities, servers)
+	own, ok := j.Agent.(*agent.Agent)
+	if !ok { // other agents have no prompts of mini
+		return p, nil
+	}
 	first := input.Rows[0]
 	p.Prompts.ID = first.ID
-	p.Prompts.System, p.Prompts.Instance, err = j.Agent.RenderPrompts(
+	p.Prompts.System, p.Prompts.Instance, err = own.RenderPrompts(
 		agent.Task{Text: first.ProblemStatement, Instance: first.Fields()},
 		env.Info{
 			System: "Linux", Release: "...", Machine: "x86_64", Dir: cfg.Environment.Dir,
@@ -203,10 +213,10 @@ func (j *Job) resumable(id string) (attempts []plannedAttempt) {
 func planCost(cfg *configs.Resolved, facts modelopen.Facts, attempts int) costPlan {
 	c := costPlan{
 		LimitPerAttempt: cfg.Agent.CostLimit,
-		PriceKnown:      facts.Source != "", PriceSource: facts.Source,
+		PriceKnown:      facts.Source != "" || !cfg.UsesModel(), PriceSource: facts.Source,
 	}
 	switch {
-	case cfg.Model.Class == "scripted":
+	case cfg.Model.Class == "scripted" || !cfg.UsesModel():
 		c.Ceiling, c.CeilingWithRetries = new(float64), new(float64)
 	case c.LimitPerAttempt > 0:
 		ceiling := c.LimitPerAttempt * float64(attempts)

@@ -55,6 +55,9 @@ func (p plan) text() string {
 			fmt.Fprintf(&s.Builder, "    resumes attempt %d after step %d if its settings are the same\n", a.Attempt, a.Step)
 		}
 	}
+	if p.Prompts.ID == "" {
+		return s.String()
+	}
 	fmt.Fprintf(&s.Builder, "\nprompts for %s:\n", text.Printable(p.Prompts.ID))
 	for _, part := range []struct{ role, text string }{{"system", p.Prompts.System}, {"user", p.Prompts.Instance}} {
 		fmt.Fprintf(&s.Builder, "\n--- %s ---\n%s\n", part.role, strings.TrimRight(cmdutil.Sanitize(part.text), "\n"))
@@ -96,6 +99,9 @@ func modelText(m modelPlan) string {
 			models = append(models, modelText(model))
 		}
 		return m.Route + " of " + strings.Join(models, "; ")
+	}
+	if m.Class == noModel {
+		return "none: the agent is " + m.Name
 	}
 	if m.Class == "scripted" {
 		return "none: the replies are scripted, and come from a file"

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/eval"
 	"github.com/minibench/mini/cmd/mini/internal/ui/progress"
@@ -145,7 +146,9 @@ func (a *activeJob) connect(ctx, kill context.Context, notes io.Writer, engine *
 	if a.capabilities, err = a.tools.Capabilities(); err != nil {
 		return usage.Wrap(err)
 	}
-	setup.WarnUnmentioned(notes, a.Agent, a.capabilities)
+	if own, ok := a.Agent.(*agent.Agent); ok {
+		setup.WarnUnmentioned(notes, own, a.capabilities)
+	}
 	emit := func(e runner.Event) {
 		if log := a.log.Load(); log != nil {
 			log.Emit(e)

@@ -24,6 +24,7 @@ import (
 	"github.com/minibench/mini/runner/control"
 	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/runner/labels"
+	"github.com/minibench/mini/runner/setup"
 )
 
 // newCompletion returns the command mini completion.
@@ -73,6 +74,7 @@ func setCompletions(root *cobra.Command) {
 		"subset":            cmdutil.CompleteNamesOrFiles(datasetopen.Names),
 		"split":             cmdutil.CompleteWords("dev", "test", "train", "validation"),
 		"instance":          completeInstance,
+		"agent":             cmdutil.CompleteWords(setup.AgentClasses...),
 		"model-class":       cmdutil.CompleteWords(configs.ModelClasses...),
 		"profile":           cmdutil.CompleteNamesOrFiles(settings.ProfileCompletions),
 		"local":             cmdutil.CompleteWords("ollama", "vllm", "llama.cpp", "http://127.0.0.1:"),

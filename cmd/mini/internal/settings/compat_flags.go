@@ -6,8 +6,7 @@ import (
 
 // compatFlagAnswers maps flags of mini-swe-agent that mini rejects to advice.
 var compatFlagAnswers = map[string]string{
-	"agent-class": "mini has one agent; leave it out",
-	"visual":      "leave it out; a session is shown so by itself, and --plain shows lines only",
+	"visual": "leave it out; a session is shown so by itself, and --plain shows lines only",
 }
 
 // HarnessFlagAnswers maps flags of swebench.harness.run_evaluation and sb-cli submit to advice for

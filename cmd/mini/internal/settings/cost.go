@@ -12,6 +12,9 @@ import (
 // PrintCostNote validates the cost limits and prints a note about limits that cannot be
 // enforced.
 func PrintCostNote(w io.Writer, cfg *configs.Resolved) error {
+	if !cfg.UsesModel() {
+		return nil
+	}
 	note, err := modelopen.CheckCostLimits(cfg)
 	if err != nil || note == "" {
 		return err

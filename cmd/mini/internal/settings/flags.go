@@ -78,6 +78,8 @@ var settingFlags = []struct{ flag, key string }{
 	{"model", "model.model_name"},
 	{"model-class", "model.model_class"},
 	{"environment-class", "environment.environment_class"},
+	{"agent-class", "agent.agent_class"},
+	{"agent", "agent.agent_class"},
 	{"cost-limit", "agent.cost_limit"},
 	{"no-autosubmit", "agent.autosubmit"},
 	{"replies", "model.replies"},
@@ -119,6 +121,9 @@ func (c *Flags) Resolve(ctx context.Context, builtins ...string) (*configs.Resol
 		if cfg, err = c.Merge(builtins...); err != nil {
 			return nil, err
 		}
+	}
+	if !cfg.UsesModel() {
+		return cfg, nil
 	}
 	if err := CheckModelNames(cfg); err != nil {
 		return cfg, err
