@@ -24,7 +24,8 @@ import (
 // Exchange is one request of an agent and its answer.
 type Exchange struct {
 	Dialect dialect.Dialect
-	// Path is the path and query of the request below the server's root.
+	// Path is the path and query of the request below the base URL. Those of Messages and
+	// Gemini begin with a version, which the base URL then does not count with.
 	Path   string
 	Header http.Header // to pass on
 	Body   []byte
@@ -59,7 +60,7 @@ func Estimate(body []byte) []model.Message { return []model.Message{{Content: st
 
 // Config configures a Model.
 type Config struct {
-	BaseURL string // with or without the version, such as /v1, at its end
+	BaseURL string
 	Key     string
 	Headers map[string]string
 	Price   model.Price
@@ -71,7 +72,6 @@ type Config struct {
 // Model passes exchanges to one server. It is safe for concurrent use.
 type Model struct {
 	config Config
-	root   string // the server's address without a version
 	client *transport.Client
 }
 
@@ -79,17 +79,14 @@ var _ model.Model = (*Model)(nil)
 
 // New returns a Model. It sends nothing.
 func New(c Config) *Model {
-	root := strings.TrimRight(c.BaseURL, "/")
-	for _, version := range []string{"/v1", "/v1beta"} {
-		root = strings.TrimSuffix(root, version)
-	}
-	return &Model{config: c, root: root, client: transport.New(transport.Client{
+	c.BaseURL = strings.TrimRight(c.BaseURL, "/")
+	return &Model{config: c, client: transport.New(transport.Client{
 		Timeout: c.Timeout, IdleTimeout: c.IdleTimeout, Redact: transport.NewRedactor(c.Key),
 	})}
 }
 
 // Format implements fmt.Formatter. It never prints the key.
-func (m *Model) Format(f fmt.State, _ rune) { _, _ = fmt.Fprintf(f, "{requests to %s}", m.root) }
+func (m *Model) Format(f fmt.State, _ rune) { _, _ = fmt.Fprintf(f, "{requests to %s}", m.config.BaseURL) }
 
 // Query implements model.Model with one request, that of WithExchange. An answer of which
 // the agent has received a part is not asked for again.
@@ -99,7 +96,7 @@ func (m *Model) Query(ctx context.Context, _ []model.Message) (model.Reply, erro
 		return model.Reply{}, errors.New("query model: the request has no exchange")
 	}
 	c := *m.client
-	c.URL, c.Header = m.root+x.Path, m.header(x)
+	c.URL, c.Header = m.url(x), m.header(x)
 	x.ErrorStatus, x.ErrorBody = 0, nil
 	c.OnError = func(status int, body []byte) { x.ErrorStatus, x.ErrorBody = status, body }
 	reply, err := c.Query(ctx, x.Body, func(resp *transport.Response) (model.Reply, error) {
@@ -119,6 +116,14 @@ func (m *Model) Query(ctx context.Context, _ []model.Message) (model.Reply, erro
 		err = &final
 	}
 	return reply, err
+}
+
+func (m *Model) url(x *Exchange) string {
+	base := m.config.BaseURL
+	if strings.HasPrefix(x.Path, "/v1") { // also /v1beta
+		base = strings.TrimSuffix(strings.TrimSuffix(base, "/v1"), "/v1beta")
+	}
+	return base + x.Path
 }
 
 // header returns the headers of a request: those of the agent, the user's, and the key.
