@@ -37,6 +37,8 @@ const (
 	TypeExecution  Type = "execution" // Execution: a command and its result
 	TypeTool       Type = "tool"      // ToolCall: a mini-tool request; it precedes the execution of its command
 	TypeChildCall  Type = "spent"     // ChildCall: a model call of a subagent, charged to this attempt
+	TypeExchange   Type = "exchange"  // Exchange: a model request of an agent other than mini's own
+	TypeAgentRun   Type = "agent"     // AgentRun: how an agent other than mini's own ran
 	TypeDecision   Type = "decision"  // CommandDecision: whether a command may run, and which approver decided
 	TypeLimits     Type = "limits"    // Limits: the user raised the limits
 	TypeModel      Type = "model"     // ModelChange: the user switched the model

@@ -26,7 +26,11 @@ import (
 
 // Limits of requests.
 const (
-	maxBody   = 64 << 20
+	maxBody = 64 << 20
+	// largeBody is the length from which on a request is large, and maxLarge how many of
+	// these are held at once.
+	largeBody = 8 << 20
+	maxLarge  = 4
 	maxHeader = 64 << 10
 	// maxDiscard bounds what is read of a longer body, so that the agent reads the answer
 	// instead of a broken connection.
@@ -61,6 +65,7 @@ type Bridge struct {
 	conns   connListener
 	answers answers
 	waits   waits
+	large   chan struct{}  // semaphore of large requests
 	served  sync.WaitGroup // Serve and handlers
 
 	mu      sync.Mutex
@@ -71,7 +76,7 @@ type Bridge struct {
 // New starts a Bridge. The pauses of ctx (see model.WithPause) begin while all open
 // requests wait for the provider.
 func New(ctx context.Context, c Config) *Bridge {
-	b := &Bridge{config: c, token: "mini-" + rand.Text(), unknown: map[string]bool{}}
+	b := &Bridge{config: c, token: "mini-" + rand.Text(), large: make(chan struct{}, maxLarge), unknown: map[string]bool{}}
 	b.conns = connListener{conns: make(chan net.Conn), closed: make(chan struct{})}
 	b.waits.begin = func() func() { return model.BeginPause(ctx) }
 	b.server = &http.Server{

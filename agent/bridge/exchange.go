@@ -35,7 +35,8 @@ type Exchange struct {
 
 // serveModel answers a model request.
 func (b *Bridge) serveModel(w http.ResponseWriter, r *http.Request, t route) {
-	body, status := readBody(w, r)
+	body, release, status := b.readBody(r)
+	defer release()
 	if status != 0 {
 		refuse(w, t.dialect, status, "the request cannot be read; the limit is 64 MiB, without a content encoding")
 		return
@@ -153,26 +154,40 @@ func (b *Bridge) parse(r *http.Request, t route, body []byte) (*Exchange, error)
 	return x, nil
 }
 
-// readBody reads a request's body. status is that of the refusal, or 0.
-func readBody(w http.ResponseWriter, r *http.Request) (body []byte, status int) {
+// readBody reads a request's body. status is that of the refusal, or 0. The caller must
+// call release at the end of the request: only a few requests may be large at once.
+func (b *Bridge) readBody(r *http.Request) (body []byte, release func(), status int) {
+	release = func() {}
 	if e := r.Header.Get("Content-Encoding"); e != "" && e != "identity" {
-		return nil, http.StatusUnsupportedMediaType
+		return nil, release, http.StatusUnsupportedMediaType
 	}
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	body, err := io.ReadAll(io.LimitReader(r.Body, largeBody))
+	if err == nil && len(body) == largeBody {
+		select {
+		case b.large <- struct{}{}:
+			release = func() { <-b.large }
+		case <-r.Context().Done():
+			return nil, release, http.StatusBadRequest
+		}
+		var rest []byte
+		rest, err = io.ReadAll(io.LimitReader(r.Body, maxBody+1-largeBody))
+		body = append(body, rest...)
+	}
 	switch {
 	case err != nil:
-		return nil, http.StatusBadRequest
+		return nil, release, http.StatusBadRequest
 	case len(body) <= maxBody:
-		return body, 0
+		return body, release, 0
 	}
 	_, _ = io.CopyN(io.Discard, r.Body, maxDiscard) // the end of the body is usual
-	return nil, http.StatusRequestEntityTooLarge
+	return nil, release, http.StatusRequestEntityTooLarge
 }
 
 // serveCount passes on a request that counts tokens. The provider may not have it; agents
 // then estimate.
 func (b *Bridge) serveCount(w http.ResponseWriter, r *http.Request, t route) {
-	body, status := readBody(w, r)
+	body, release, status := b.readBody(r)
+	defer release()
 	request, err := dialect.ParseBody(body)
 	if status != 0 || err != nil || !b.speaks(t.dialect) {
 		refuse(w, t.dialect, http.StatusNotFound, "tokens cannot be counted")

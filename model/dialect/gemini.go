@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"iter"
@@ -126,6 +127,7 @@ type geminiReply struct {
 	finish, blocked string
 	reply           model.Reply
 	seen            bool
+	parts           []json.RawMessage
 }
 
 func (g *geminiReply) add(data []byte) error {
@@ -136,6 +138,7 @@ func (g *geminiReply) add(data []byte) error {
 	if err := json.Unmarshal(data, &a); err != nil {
 		return transport.MalformedResponse("read answer: %w", err)
 	}
+	g.parts = append(g.parts, bytes.Clone(data))
 	if len(a.Candidates) > 0 {
 		g.seen = true
 		g.content.Parts = append(g.content.Parts, a.Candidates[0].Content.Parts...)
@@ -203,7 +206,9 @@ func (gemini) Stream(events iter.Seq2[[]byte, error], p model.Price) (model.Repl
 			return model.Reply{Usage: r.Usage, Cost: r.Cost}, err
 		}
 	}
-	return g.end(p)
+	r, err := g.end(p)
+	r.Raw, _ = json.Marshal(g.parts) // parts of valid JSON
+	return r, err
 }
 
 func (gemini) IsTerminal(data []byte) bool {

@@ -110,6 +110,9 @@ func (m *Model) Query(ctx context.Context, _ []model.Message) (model.Reply, erro
 		x.Answer = body
 		return x.Dialect.Reply(body, m.config.Price)
 	})
+	if x.Dialect.Name() == "messages" {
+		reply.RateLimits.TokensPerMinute = 0 // tokens from the cache do not count towards it
+	}
 	if e, ok := errors.AsType[*model.Error](err); ok && x.sent && e.Retryable {
 		final := *e
 		final.Retryable = false
