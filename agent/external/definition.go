@@ -33,17 +33,17 @@ const (
 // maxArgument bounds a task that is an argument: Linux allows 128 KiB.
 const maxArgument = 120 << 10
 
-// Definition says how an agent is started. Command, Env and Files may use the variables
-// $MINI_URL (of the bridge), $MINI_TOKEN (the API key), $MINI_MODEL, $MINI_STATE (an empty
-// folder outside the repository) and $MINI_PROMPT_FILE.
+// Definition says how an agent is started. Command is a shell script. In Env and Files,
+// only the variables $MINI_URL (of the bridge), $MINI_TOKEN (the API key), $MINI_MODEL,
+// $MINI_STATE (an empty folder outside the repository) and $MINI_PROMPT_FILE are replaced.
 type Definition struct {
 	Name    string `yaml:"name"`
 	Command string `yaml:"command"`
 	// Version is a command that prints the agent's version; may be empty.
 	Version string `yaml:"version"`
 	Prompt  string `yaml:"prompt"`
-	// Task is the text for the agent; {task} and {dir} stand for the task and the
-	// working directory. Default: "{task}".
+	// Task is the text for the agent; {task}, {id} and {dir} stand for the task, the
+	// instance and the working directory. Default: "{task}".
 	Task string `yaml:"task"`
 	// Dialect is the one in which the agent asks; empty if it may be any.
 	Dialect string            `yaml:"dialect"`
@@ -106,9 +106,6 @@ func (d Definition) validate() error {
 	return nil
 }
 
-// heredocEnd ends the text of a file in the script.
-const heredocEnd = "MINI_END_OF_FILE"
-
 // script returns the command that writes the files, sets the variables, and starts the
 // agent.
 func (d Definition) script(prompt, token, modelName string) string {
@@ -124,14 +121,14 @@ export NO_PROXY=127.0.0.1 no_proxy=127.0.0.1
 		b.WriteString("MINI_PROMPT=$(cat \"$MINI_PROMPT_FILE\")\n")
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Env)) {
-		fmt.Fprintf(&b, "export %s=\"%s\"\n", name, escape(d.Env[name]))
+		fmt.Fprintf(&b, "export %s=%s\n", name, expand(d.Env[name]))
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Files)) {
 		target := quote(name)
 		if !path.IsAbs(name) {
 			target = `"$MINI_STATE"/` + target
 		}
-		fmt.Fprintf(&b, "mkdir -p \"$(dirname %s)\" && cat >%s <<%s\n%s\n%s\n", target, target, heredocEnd, strings.TrimRight(d.Files[name], "\n"), heredocEnd)
+		fmt.Fprintf(&b, "mkdir -p \"$(dirname %s)\" && printf %%s %s >%s\n", target, expand(d.Files[name]), target)
 	}
 	input := "/dev/null"
 	if d.Prompt == PromptStdin {
@@ -144,12 +141,13 @@ export NO_PROXY=127.0.0.1 no_proxy=127.0.0.1
 // quote returns a shell word.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// escape returns text for double quotes, in which variables are expanded.
-func escape(s string) string {
-	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "`", "\\`").Replace(s)
-}
+// variable matches what expand replaces.
+var variable = lazyregexp.New(`\$(MINI_[A-Z_]+)|\$\{(MINI_[A-Z_]+)\}`)
+
+// expand returns a shell word in which mini's variables are replaced.
+func expand(s string) string { return variable.ReplaceAllString(quote(s), `'"$$$1$2"'`) }
 
 // prompt returns the text of the task.
-func (d Definition) prompt(task, dir string) string {
-	return strings.NewReplacer("{task}", task, "{dir}", dir).Replace(d.Task)
+func (d Definition) prompt(task, id, dir string) string {
+	return strings.NewReplacer("{task}", task, "{id}", id, "{dir}", dir).Replace(d.Task)
 }

@@ -51,7 +51,8 @@ func (a *Agent) Run(ctx context.Context, s agent.Session) trajectories.Outcome {
 // work starts the agent and waits for its end. The error says how the attempt ended.
 func (a *Agent) work(ctx context.Context, attempt *agent.Attempt) error {
 	s := attempt.Session()
-	prompt := a.def.prompt(s.Task.Text, s.Environment.Info().Dir)
+	id, _ := s.Task.Instance["instance_id"].(string) // a task alone has none
+	prompt := a.def.prompt(s.Task.Text, id, s.Environment.Info().Dir)
 	if a.def.Prompt == PromptArgument && len(prompt) > maxArgument {
 		return &env.Error{Status: env.SetupFailed, Op: "start agent", Err: fmt.Errorf("the task of %d bytes is too long for an argument", len(prompt)), Hint: "set prompt: file or stdin in the agent's definition"}
 	}
