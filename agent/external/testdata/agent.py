@@ -88,6 +88,8 @@ def result(call, output):
         history.append({"role": "tool", "tool_call_id": call, "content": output})
     elif dialect == "responses":
         history.append({"type": "function_call_output", "call_id": call, "output": output})
+    elif dialect == "messages" and history[-1]["role"] == "user":  # the results of one reply are one message
+        history[-1]["content"].append({"type": "tool_result", "tool_use_id": call, "content": output})
     elif dialect == "messages":
         history.append({"role": "user", "content": [{"type": "tool_result", "tool_use_id": call, "content": output}]})
     else:
