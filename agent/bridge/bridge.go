@@ -36,6 +36,7 @@ const (
 	// instead of a broken connection.
 	maxDiscard    = 1 << 30
 	headerTimeout = 30 * time.Second
+	bodyTimeout   = 5 * time.Minute
 	idleTimeout   = 2 * time.Minute
 )
 
@@ -122,6 +123,7 @@ func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer b.served.Done()
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout)) // every connection supports it
 	switch {
 	case r.Header.Get("Upgrade") != "":
 		refuse(w, route.dialect, http.StatusUpgradeRequired, "use HTTP requests; upgrades are not supported")

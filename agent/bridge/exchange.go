@@ -35,7 +35,7 @@ type Exchange struct {
 
 // serveModel answers a model request.
 func (b *Bridge) serveModel(w http.ResponseWriter, r *http.Request, t route) {
-	body, release, status := b.readBody(r)
+	body, release, status := b.readBody(w, r)
 	defer release()
 	if status != 0 {
 		refuse(w, t.dialect, status, "the request cannot be read; the limit is 64 MiB, without a content encoding")
@@ -156,7 +156,7 @@ func (b *Bridge) parse(r *http.Request, t route, body []byte) (*Exchange, error)
 
 // readBody reads a request's body. status is that of the refusal, or 0. The caller must
 // call release at the end of the request: only a few requests may be large at once.
-func (b *Bridge) readBody(r *http.Request) (body []byte, release func(), status int) {
+func (b *Bridge) readBody(w http.ResponseWriter, r *http.Request) (body []byte, release func(), status int) {
 	release = func() {}
 	if e := r.Header.Get("Content-Encoding"); e != "" && e != "identity" {
 		return nil, release, http.StatusUnsupportedMediaType
@@ -177,6 +177,7 @@ func (b *Bridge) readBody(r *http.Request) (body []byte, release func(), status 
 	case err != nil:
 		return nil, release, http.StatusBadRequest
 	case len(body) <= maxBody:
+		_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // the answer may take long
 		return body, release, 0
 	}
 	_, _ = io.CopyN(io.Discard, r.Body, maxDiscard) // the end of the body is usual
@@ -186,7 +187,7 @@ func (b *Bridge) readBody(r *http.Request) (body []byte, release func(), status 
 // serveCount passes on a request that counts tokens. The provider may not have it; agents
 // then estimate.
 func (b *Bridge) serveCount(w http.ResponseWriter, r *http.Request, t route) {
-	body, release, status := b.readBody(r)
+	body, release, status := b.readBody(w, r)
 	defer release()
 	request, err := dialect.ParseBody(body)
 	if status != 0 || err != nil || !b.speaks(t.dialect) {

@@ -176,8 +176,9 @@ func (d responses) Stream(events iter.Seq2[[]byte, error], p model.Price) (model
 			Type     string
 			Response json.RawMessage
 		}
-		_ = json.Unmarshal(data, &e) // no type
-		switch {
+		switch err := json.Unmarshal(data, &e); {
+		case err != nil:
+			return model.Reply{}, transport.MalformedResponse("read event: %w", err)
 		case e.Type == "response.failed":
 			return model.Reply{}, transport.Classify(0, transport.ParseErrorDetail(e.Response))
 		case IsError(data):

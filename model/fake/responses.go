@@ -107,8 +107,11 @@ func (responses) object(m *message, status string, output []any) object {
 	}
 	if u := m.usage; u != nil {
 		o = append(o, "usage", object{
-			"input_tokens", u.Prompt, "input_tokens_details", object{"cached_tokens", u.CacheRead},
-			"output_tokens", u.Completion, "output_tokens_details", object{"reasoning_tokens", u.Reasoning}, "total_tokens", u.Prompt + u.Completion,
+			"input_tokens", u.Prompt, "input_tokens_details",
+			object{"cached_tokens", u.CacheRead},
+			"output_tokens", u.Completion, "output_tokens_details",
+			object{"reasoning_tokens", u.Reasoning},
+			"total_tokens", u.Prompt + u.Completion,
 		})
 	}
 	return o
@@ -122,7 +125,8 @@ func (responses) output(m *message) []any {
 	if m.text != "" || len(m.calls) == 0 {
 		items = append(items, object{
 			"type", "message", "id", "msg_" + m.id, "role", "assistant", "status", "completed",
-			"content", []any{object{"type", "output_text", "text", m.text, "annotations", []any{}}},
+			"content",
+			[]any{object{"type", "output_text", "text", m.text, "annotations", []any{}}},
 		})
 	}
 	for _, c := range m.calls {

@@ -67,6 +67,7 @@ type Config struct {
 	// Timeout bounds a request, IdleTimeout the time between two parts of a stream; 0
 	// means the defaults of package transport.
 	Timeout, IdleTimeout time.Duration
+	HTTPClient           *http.Client // for tests; may be nil
 }
 
 // Model passes exchanges to one server. It is safe for concurrent use.
@@ -81,12 +82,14 @@ var _ model.Model = (*Model)(nil)
 func New(c Config) *Model {
 	c.BaseURL = strings.TrimRight(c.BaseURL, "/")
 	return &Model{config: c, client: transport.New(transport.Client{
-		Timeout: c.Timeout, IdleTimeout: c.IdleTimeout, Redact: transport.NewRedactor(c.Key),
+		Timeout: c.Timeout, IdleTimeout: c.IdleTimeout, Redact: transport.NewRedactor(c.Key), HTTP: c.HTTPClient,
 	})}
 }
 
 // Format implements fmt.Formatter. It never prints the key.
-func (m *Model) Format(f fmt.State, _ rune) { _, _ = fmt.Fprintf(f, "{requests to %s}", m.config.BaseURL) }
+func (m *Model) Format(f fmt.State, _ rune) {
+	_, _ = fmt.Fprintf(f, "{requests to %s}", m.config.BaseURL)
+}
 
 // Query implements model.Model with one request, that of WithExchange. An answer of which
 // the agent has received a part is not asked for again.
