@@ -150,7 +150,18 @@ func (s *Streams) sendLoop(st *stream) {
 	if errors.Is(err, errStreamsClosed) {
 		return
 	}
-	_ = s.send(Frame{Kind: KindStreamClose, ID: st.id}) // likewise
+	// The side that opens streams never counts fewer of them than the other: it forgets
+	// one after its last frame, the other before.
+	if !s.opens {
+		s.markSentClose(st)
+	}
+	_ = s.send(Frame{Kind: KindStreamClose, ID: st.id}) // fails if the frames' connection has ended
+	if s.opens {
+		s.markSentClose(st)
+	}
+}
+
+func (s *Streams) markSentClose(st *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st.sentClose = true

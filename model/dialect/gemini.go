@@ -76,10 +76,10 @@ func (gemini) Messages(b *Body) ([]model.Message, error) {
 func functionOutput(raw json.RawMessage) string {
 	var r struct{ Output, Error json.RawMessage }
 	_ = json.Unmarshal(raw, &r) // another form is shown as it is
-	if s := join(text(r.Output), text(r.Error)); s != "" {
-		return s
+	if r.Output == nil && r.Error == nil {
+		return string(raw)
 	}
-	return string(raw)
+	return join(text(r.Output), text(r.Error))
 }
 
 // callID returns the id of a call, which the API may leave out.
