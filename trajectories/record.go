@@ -10,6 +10,8 @@ package trajectories
 
 import (
 	"encoding/json"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/minibench/mini/model"
@@ -90,6 +92,20 @@ type Header struct {
 	// Redact returns text without the API keys of this machine. Journal.Append applies
 	// it to every record; nil disables redaction.
 	Redact func(text []byte) []byte `json:"-"`
+}
+
+// AgentName returns the name of the agent: "mini" for mini's own.
+func (h Header) AgentName() string {
+	var config struct {
+		Agent struct {
+			Class string `json:"agent_class"`
+		} `json:"agent"`
+	}
+	_ = json.Unmarshal(h.Config, &config) // imported attempts have none
+	if name := filepath.Base(config.Agent.Class); name != "." {
+		return strings.TrimSuffix(name, filepath.Ext(name))
+	}
+	return "mini"
 }
 
 // Origin identifies the record of another journal from which this journal was forked.
