@@ -81,7 +81,7 @@ func (a *answerWriter) fail(status int, body []byte) {
 	if a.dialect.HasEventNames() {
 		event = append([]byte("event: error\n"), event...)
 	}
-	_, _ = a.w.Write(event) // the agent may be gone
+	_, _ = a.w.Write(event) //nolint:gosec // an answer of the provider in JSON; the agent may be gone
 }
 
 // keepAlive sends keepalives while the agent waits for the first event, until stop is
@@ -217,6 +217,6 @@ func (a *answer) replay(ctx context.Context, w http.ResponseWriter) bool {
 		return false
 	}
 	w.Header().Set("Content-Type", a.contentType)
-	_, _ = w.Write(a.data) // the agent may be gone
+	_, _ = w.Write(a.data) //nolint:gosec // likewise
 	return true
 }

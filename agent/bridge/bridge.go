@@ -186,7 +186,7 @@ func sendError(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Should-Retry", "false")
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // the agent may be gone
+	_, _ = w.Write(body) //nolint:gosec // JSON; the agent may be gone
 }
 
 // connListener is a net.Listener of connections that add gives to it.

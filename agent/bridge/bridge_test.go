@@ -147,7 +147,7 @@ func (f *fixture) post(ctx context.Context, r dialectRequest, change ...func(htt
 		f.t.Error(err)
 		return &http.Response{}, ""
 	}
-	defer resp.Body.Close() //nolint:errcheck // read to its end
+	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil && ctx.Err() == nil {
 		f.t.Error(err)

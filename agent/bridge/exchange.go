@@ -215,4 +215,5 @@ func (b *Bridge) serveCount(w http.ResponseWriter, r *http.Request, t route) {
 // countDialect reads answers that count tokens, which cost nothing.
 type countDialect struct{ dialect.Dialect }
 
+// Reply implements dialect.Dialect.
 func (countDialect) Reply([]byte, model.Price) (model.Reply, error) { return model.Reply{}, nil }

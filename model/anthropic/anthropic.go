@@ -2,8 +2,8 @@ package anthropic
 
 import (
 	"context"
-	"iter"
 	"fmt"
+	"iter"
 	"net/http"
 
 	"github.com/minibench/mini/model"

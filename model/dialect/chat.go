@@ -11,6 +11,7 @@ import (
 // chat is OpenAI's chat completions.
 type chat struct{}
 
+// Name implements Dialect.
 func (chat) Name() string { return "chat" }
 
 // chatPart is a part of a content.
@@ -21,6 +22,7 @@ type chatPart struct {
 	} `json:"image_url"`
 }
 
+// Messages implements Dialect.
 func (chat) Messages(b *Body) ([]model.Message, error) {
 	var list []struct {
 		Role       model.Role       `json:"role"`
@@ -52,16 +54,21 @@ func (chat) Messages(b *Body) ([]model.Message, error) {
 	return out, nil
 }
 
+// Reply implements Dialect.
 func (chat) Reply(body []byte, p model.Price) (model.Reply, error) { return openai.ReadReply(body, p) }
 
+// Stream implements Dialect.
 func (chat) Stream(events iter.Seq2[[]byte, error], p model.Price) (model.Reply, error) {
 	return openai.ReadStream(events, p)
 }
 
+// IsTerminal implements Dialect.
 func (chat) IsTerminal(data []byte) bool { return string(data) == "[DONE]" }
 
+// HasEventNames implements Dialect.
 func (chat) HasEventNames() bool { return false }
 
+// Problem implements Dialect.
 func (chat) Problem(status int, message string) []byte { return openAIProblem(status, message) }
 
 func (chat) keepTool(tool json.RawMessage) (json.RawMessage, bool) {

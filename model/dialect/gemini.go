@@ -15,6 +15,7 @@ import (
 // gemini is Google's Gemini API.
 type gemini struct{}
 
+// Name implements Dialect.
 func (gemini) Name() string { return "gemini" }
 
 // geminiContent is a message.
@@ -39,6 +40,7 @@ type geminiPart struct {
 	FileData json.RawMessage
 }
 
+// Messages implements Dialect.
 func (gemini) Messages(b *Body) ([]model.Message, error) {
 	var contents []geminiContent
 	if err := json.Unmarshal(b.Get("contents"), &contents); err != nil {
@@ -181,6 +183,7 @@ func (g *geminiReply) end(p model.Price) (model.Reply, error) {
 	return r, nil
 }
 
+// Reply implements Dialect.
 func (gemini) Reply(body []byte, p model.Price) (model.Reply, error) {
 	parts := []json.RawMessage{body}
 	_ = json.Unmarshal(body, &parts) // a stream without alt=sse is a list
@@ -195,6 +198,7 @@ func (gemini) Reply(body []byte, p model.Price) (model.Reply, error) {
 	return r, err
 }
 
+// Stream implements Dialect.
 func (gemini) Stream(events iter.Seq2[[]byte, error], p model.Price) (model.Reply, error) {
 	var g geminiReply
 	for data, err := range events {
@@ -211,13 +215,16 @@ func (gemini) Stream(events iter.Seq2[[]byte, error], p model.Price) (model.Repl
 	return r, err
 }
 
+// IsTerminal implements Dialect.
 func (gemini) IsTerminal(data []byte) bool {
 	var a geminiAnswer
 	return json.Unmarshal(data, &a) == nil && len(a.Candidates) > 0 && a.Candidates[0].FinishReason != ""
 }
 
+// HasEventNames implements Dialect.
 func (gemini) HasEventNames() bool { return false }
 
+// Problem implements Dialect.
 func (gemini) Problem(status int, message string) []byte {
 	word := strings.ToUpper(strings.ReplaceAll(http.StatusText(status), " ", "_"))
 	if status == http.StatusBadRequest {

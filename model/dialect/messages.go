@@ -12,6 +12,7 @@ import (
 // messages is Anthropic's Messages.
 type messages struct{}
 
+// Name implements Dialect.
 func (messages) Name() string { return "messages" }
 
 // block is a content block of any type.
@@ -27,6 +28,7 @@ type block struct {
 	Source    struct{ Type string }
 }
 
+// Messages implements Dialect.
 func (messages) Messages(b *Body) ([]model.Message, error) {
 	var list []struct {
 		Role    model.Role
@@ -77,16 +79,20 @@ func blockText(content json.RawMessage) string {
 	return all
 }
 
+// Reply implements Dialect.
 func (messages) Reply(body []byte, p model.Price) (model.Reply, error) {
 	return anthropic.ReadReply(body, p)
 }
 
+// Stream implements Dialect.
 func (messages) Stream(events iter.Seq2[[]byte, error], p model.Price) (model.Reply, error) {
 	return anthropic.ReadStream(events, p)
 }
 
+// IsTerminal implements Dialect.
 func (messages) IsTerminal(data []byte) bool { return typeOf(data) == "message_stop" }
 
+// HasEventNames implements Dialect.
 func (messages) HasEventNames() bool { return true }
 
 // EventName returns the name of an event of a dialect with names.
@@ -105,6 +111,7 @@ func typeOf(data []byte) string {
 	return e.Type
 }
 
+// Problem implements Dialect.
 func (messages) Problem(status int, message string) []byte {
 	kind := map[int]string{401: "authentication_error", 404: "not_found_error", 413: "request_too_large", 429: "rate_limit_error", 529: "overloaded_error"}[status]
 	switch {

@@ -13,6 +13,7 @@ import (
 // responses is OpenAI's Responses.
 type responses struct{}
 
+// Name implements Dialect.
 func (responses) Name() string { return "responses" }
 
 // responseItem is an item of an input or output, of any type.
@@ -29,6 +30,7 @@ type responseItem struct {
 	Summary   json.RawMessage // of reasoning
 }
 
+// Messages implements Dialect.
 func (responses) Messages(b *Body) ([]model.Message, error) {
 	var out []model.Message
 	if system := b.Text("instructions"); system != "" {
@@ -129,6 +131,7 @@ type response struct {
 	}
 }
 
+// Reply implements Dialect.
 func (responses) Reply(body []byte, p model.Price) (model.Reply, error) {
 	if IsError(body) {
 		return model.Reply{}, transport.Classify(0, transport.ParseErrorDetail(body))
@@ -167,6 +170,7 @@ func setCost(r *model.Reply, p model.Price) {
 	}
 }
 
+// Stream implements Dialect.
 func (d responses) Stream(events iter.Seq2[[]byte, error], p model.Price) (model.Reply, error) {
 	for data, err := range events {
 		if err != nil {
@@ -190,6 +194,7 @@ func (d responses) Stream(events iter.Seq2[[]byte, error], p model.Price) (model
 	return model.Reply{}, transport.MalformedResponse("the stream ended before the answer did (no response.completed)")
 }
 
+// IsTerminal implements Dialect.
 func (responses) IsTerminal(data []byte) bool {
 	switch typeOf(data) {
 	case "response.completed", "response.incomplete", "response.failed":
@@ -198,8 +203,10 @@ func (responses) IsTerminal(data []byte) bool {
 	return false
 }
 
+// HasEventNames implements Dialect.
 func (responses) HasEventNames() bool { return true }
 
+// Problem implements Dialect.
 func (responses) Problem(status int, message string) []byte { return openAIProblem(status, message) }
 
 func (responses) keepTool(tool json.RawMessage) (json.RawMessage, bool) {
