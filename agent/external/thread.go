@@ -200,13 +200,13 @@ func (t *thread) context() *trajectories.PromptContext {
 var commandBlock = lazyregexp.New("(?s)```(?:bash|sh|shell|mswea_bash_command)\\s*\\n(.*?)\\n?```")
 
 // actionsOf returns the commands of a reply: those of its tool calls, or else the one in
-// its text.
+// its text. Agents refuse texts with several commands.
 func actionsOf(m model.Message) (commands []string) {
 	for _, c := range m.ToolCalls {
 		commands = append(commands, commandOf(c))
 	}
-	if block := commandBlock.FindStringSubmatch(m.Content); len(commands) == 0 && block != nil {
-		commands = append(commands, strings.TrimSpace(block[1]))
+	if blocks := commandBlock.FindAllStringSubmatch(m.Content, 2); len(commands) == 0 && len(blocks) == 1 {
+		commands = append(commands, strings.TrimSpace(blocks[0][1]))
 	}
 	return commands
 }
