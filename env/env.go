@@ -15,7 +15,6 @@ package env
 import (
 	"context"
 	"io"
-	"net"
 	"time"
 )
 
@@ -138,12 +137,12 @@ type Command struct {
 	// Info.Tools ignore it.
 	Tools *Tools
 	// Bridge, if not nil, offers the command a loopback port: the command finds its
-	// address, as HOST:PORT, in the variable MINI_BRIDGE. Each connection to it is
-	// passed to Bridge, in a goroutine of its own; Bridge must not serve it there, but
-	// return. The connection is closed when the command ends, at the latest; if either
-	// side closes it, the other reads what was sent before.
-	// A command with a Bridge can neither have Tools nor be nested.
-	Bridge func(conn net.Conn)
+	// address, as HOST:PORT, in the variable MINI_BRIDGE. Bridge is called for each
+	// connection to it, and returns at once a stream that stands for the other side;
+	// Close of the stream unblocks Read and Write. The connection ends when either side
+	// closes it, after what was sent before, or with the command. A command with a
+	// Bridge can neither have Tools nor be nested.
+	Bridge func() io.ReadWriteCloser
 }
 
 // Result is the outcome of a command. Stdout and stderr share one pipe, so Output has

@@ -5,7 +5,7 @@
 //
 //	b := bridge.New(ctx, bridge.Config{Model: m, ModelName: "gpt-5", Dialects: []string{"chat"}})
 //	defer b.Close()
-//	res, err := sandbox.Execute(ctx, env.Command{Script: agent, Bridge: b.Accept, Env: map[string]string{"KEY": b.Token()}})
+//	res, err := sandbox.Execute(ctx, env.Command{Script: agent, Bridge: b.Open, Env: map[string]string{"KEY": b.Token()}})
 package bridge
 
 import (
@@ -78,7 +78,7 @@ type Bridge struct {
 // requests wait for the provider.
 func New(ctx context.Context, c Config) *Bridge {
 	b := &Bridge{config: c, token: "mini-" + rand.Text(), large: make(chan struct{}, maxLarge), unknown: map[string]bool{}}
-	b.conns = connListener{conns: make(chan net.Conn), closed: make(chan struct{})}
+	b.conns = connListener{conns: make(chan net.Conn, maxQueue), closed: make(chan struct{})}
 	b.waits.begin = func() func() { return model.BeginPause(ctx) }
 	b.server = &http.Server{
 		Handler: b, MaxHeaderBytes: maxHeader, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
@@ -88,8 +88,12 @@ func New(ctx context.Context, c Config) *Bridge {
 	return b
 }
 
-// Accept serves a connection. It is an env.Command.Bridge.
-func (b *Bridge) Accept(conn net.Conn) { b.conns.add(conn) }
+// Open returns the agent's side of a new connection. It is an env.Command.Bridge.
+func (b *Bridge) Open() io.ReadWriteCloser {
+	agent, own := net.Pipe() // supports the deadlines that net/http sets
+	b.conns.add(own)
+	return agent
+}
 
 // Token is the API key that the agent has to send.
 func (b *Bridge) Token() string { return b.token }
@@ -196,11 +200,21 @@ type connListener struct {
 	once   sync.Once
 }
 
-// add waits until the server accepts the connection, or closes it after Close.
+// maxQueue bounds the connections that the server has not accepted yet. It accepts them at
+// once, and more than the helper opens at a time wait only if the agent closes them again.
+const maxQueue = 256
+
+// add queues a connection. It closes it after Close, and if there are too many.
 func (l *connListener) add(conn net.Conn) {
 	select {
-	case l.conns <- conn:
 	case <-l.closed:
+		_ = conn.Close() // unused
+		return
+	default:
+	}
+	select {
+	case l.conns <- conn:
+	default:
 		_ = conn.Close() // unused
 	}
 }

@@ -106,9 +106,11 @@ func start(t *testing.T, c fake.Config, change func(*bridge.Config)) *fixture {
 }
 
 func (f *fixture) dial() net.Conn {
-	here, there := net.Pipe()
-	f.bridge.Accept(there)
-	return here
+	conn, ok := f.bridge.Open().(net.Conn)
+	if !ok {
+		f.t.Fatal("the connection is no net.Conn")
+	}
+	return conn
 }
 
 // dialectRequest is a request of each dialect.

@@ -83,7 +83,7 @@ func (a *Agent) work(ctx context.Context, attempt *agent.Attempt) error {
 	})
 	start := time.Now()
 	res, err := s.Environment.Execute(ctx, env.Command{
-		Script: a.def.script(prompt, b.Token(), a.cfg.ModelName), Timeout: commandTimeout, OutputLimit: outputLimit, Bridge: b.Accept,
+		Script: a.def.script(prompt, b.Token(), a.cfg.ModelName), Timeout: commandTimeout, OutputLimit: outputLimit, Bridge: b.Open,
 	})
 	b.Close()
 	run.ExitCode, run.Output, run.Truncated, run.Bytes = res.ExitCode, res.Output, res.Truncated, res.Bytes

@@ -36,7 +36,7 @@ func openBridge(tb testing.TB, m model.Model) (address, token string) {
 	go func() {
 		defer close(ended)
 		_, _ = sandbox.Execute(ctx, env.Command{ // ends with cancel
-			Script: "echo $MINI_BRIDGE; exec sleep 3600", Timeout: time.Hour, Bridge: b.Accept,
+			Script: "echo $MINI_BRIDGE; exec sleep 3600", Timeout: time.Hour, Bridge: b.Open,
 			OnOutput: func(p []byte) { addresses <- strings.TrimSpace(string(p)) },
 		})
 	}()

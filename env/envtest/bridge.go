@@ -19,11 +19,13 @@ type bridgeConns struct {
 	wg    sync.WaitGroup
 }
 
-func (b *bridgeConns) accept(conn net.Conn) {
+func (b *bridgeConns) open() io.ReadWriteCloser {
+	own, conn := net.Pipe()
 	b.wg.Go(func() {
 		defer conn.Close() //nolint:errcheck // the sandbox sees the end
 		b.serve(conn)
 	})
+	return own
 }
 
 // runWithBridge runs a command with a bridge. It requires that all connections have
@@ -31,7 +33,7 @@ func (b *bridgeConns) accept(conn net.Conn) {
 func (b sandbox) runWithBridge(serve func(net.Conn), script string) string {
 	b.t.Helper()
 	conns := bridgeConns{serve: serve}
-	r := b.run(env.Command{Script: `connect() { exec 3<>/dev/tcp/${MINI_BRIDGE%:*}/${MINI_BRIDGE#*:}; }; ` + script, Bridge: conns.accept})
+	r := b.run(env.Command{Script: `connect() { exec 3<>/dev/tcp/${MINI_BRIDGE%:*}/${MINI_BRIDGE#*:}; }; ` + script, Bridge: conns.open})
 	conns.wg.Wait()
 	if r.Failure != "" || r.TimedOut {
 		b.t.Errorf("%.80q: failure %q, timed out %v", script, r.Failure, r.TimedOut)
@@ -115,7 +117,7 @@ func bridges(t *testing.T, s suite) {
 		}
 	})
 	t.Run("with tools", func(t *testing.T) {
-		r := sandbox{b, t}.run(env.Command{Script: "true", Tools: &env.Tools{}, Bridge: func(net.Conn) {}})
+		r := sandbox{b, t}.run(env.Command{Script: "true", Tools: &env.Tools{}, Bridge: func() io.ReadWriteCloser { return nil }})
 		if r.Failure == "" {
 			t.Error("a command with a bridge and tools was run")
 		}

@@ -2,12 +2,12 @@ package helper
 
 import (
 	"fmt"
-	"net"
+	"io"
 )
 
 // bridge passes the streams of one call to env.Command.Bridge. A nil bridge has none.
 type bridge struct {
-	accept  func(net.Conn)
+	open    func() io.ReadWriteCloser
 	streams *Streams
 }
 
@@ -29,8 +29,7 @@ func (c *Client) acceptStream(f Frame) error {
 	case len(f.Body) > 0:
 		return fmt.Errorf("%w: open with a body", ErrFrame)
 	}
-	own, other := net.Pipe() // supports the deadlines that net/http sets
-	return b.streams.Add(f.ID, own, func() { b.accept(other) }, nil)
+	return b.streams.Add(f.ID, b.open(), nil)
 }
 
 func (c *Client) findBridge() *bridge {

@@ -2,6 +2,7 @@ package helper_test
 
 import (
 	"errors"
+	"io"
 	"net"
 	"strings"
 	"testing"
@@ -13,9 +14,12 @@ import (
 // TestHostileStreams sends frames of streams that a correct helper never sends. Nobody
 // reads from the connections.
 func TestHostileStreams(t *testing.T) {
-	ignore := func(net.Conn) {}
+	ignore := func() io.ReadWriteCloser {
+		own, _ := net.Pipe()
+		return own
+	}
 	for name, tt := range map[string]struct {
-		bridge func(net.Conn)
+		bridge func() io.ReadWriteCloser
 		play   script
 	}{
 		"no bridge":       {nil, func(s *fake, _ helper.Frame) { s.send(helper.KindOpen, 1, "") }},

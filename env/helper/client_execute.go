@@ -203,7 +203,7 @@ func (c *Client) newCall(ctx context.Context, run Run, cmd env.Command, outer *c
 		k.tools = newToolServer(ctx, c, k, cmd.Tools)
 	}
 	if cmd.Bridge != nil {
-		k.bridge = &bridge{accept: cmd.Bridge, streams: NewStreams(c.sendStream, false)}
+		k.bridge = &bridge{open: cmd.Bridge, streams: NewStreams(c.sendStream, false)}
 	}
 	if w := cmd.Sink; w != nil {
 		k.stream.sink, k.stream.failures = w, make(chan error, 1)

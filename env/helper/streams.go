@@ -3,7 +3,7 @@ package helper
 import (
 	"errors"
 	"fmt"
-	"net"
+	"io"
 	"sync"
 )
 
@@ -41,11 +41,10 @@ type Streams struct {
 // stream is one connection. It ends when both sides have sent Close.
 type stream struct {
 	id       uint32
-	conn     net.Conn
+	conn     io.ReadWriteCloser
 	in       chan []byte   // received chunks; capacity StreamWindow; closed by a Close frame
 	credit   Credit        // for the chunks to send
 	gone     chan struct{} // closed when conn is closed
-	opened   func()        // runs before the first chunk is written to conn; may be nil
 	released func()        // runs when nothing of the stream is left; may be nil
 	// Guarded by Streams.mu.
 	sentClose, gotClose, drained bool
@@ -58,15 +57,15 @@ func NewStreams(send func(Frame) error, opens bool) *Streams {
 }
 
 // Add starts copying a connection, which it closes when the stream ends. Ids must
-// increase, and calls must not be concurrent. opened runs in another goroutine before
-// the first data arrives, and released at the end of the stream, unless they are nil.
-func (s *Streams) Add(id uint32, conn net.Conn, opened, released func()) error {
+// increase, and calls must not be concurrent. released runs at the end of the stream,
+// unless it is nil.
+func (s *Streams) Add(id uint32, conn io.ReadWriteCloser, released func()) error {
 	st, err := s.register(id, conn)
 	if err != nil {
 		_ = conn.Close() // unused
 		return err
 	}
-	st.opened, st.released = opened, released
+	st.released = released
 	if s.opens {
 		_ = s.send(Frame{Kind: KindOpen, ID: id}) // fails if the frames' connection has ended
 	}
@@ -76,7 +75,7 @@ func (s *Streams) Add(id uint32, conn net.Conn, opened, released func()) error {
 }
 
 // register makes Accept know a stream before the other side does.
-func (s *Streams) register(id uint32, conn net.Conn) (*stream, error) {
+func (s *Streams) register(id uint32, conn io.ReadWriteCloser) (*stream, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || id <= s.lastID || len(s.open) >= MaxStreams {
@@ -176,7 +175,7 @@ func (s *Streams) sendChunks(st *stream) error {
 		select {
 		case <-st.credit:
 		case <-st.gone:
-			return net.ErrClosed
+			return io.ErrClosedPipe
 		case <-s.done:
 			return errStreamsClosed
 		}
@@ -209,9 +208,6 @@ func (s *Streams) receiveLoop(st *stream) {
 		st.drained = true
 		s.release(st)
 	}()
-	if st.opened != nil {
-		st.opened()
-	}
 	for pending := 0; ; {
 		select {
 		case chunk, ok := <-st.in:

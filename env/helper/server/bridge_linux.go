@@ -1,12 +1,11 @@
 package server
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"net"
+	"os"
 	"sync"
-	"time"
+	"syscall"
 
 	"github.com/minibench/mini/env/helper"
 )
@@ -14,33 +13,53 @@ import (
 // bridge accepts connections for one command and passes them on as streams. A nil
 // bridge does nothing.
 type bridge struct {
-	listener net.Listener
+	listener *os.File
+	address  string
 	streams  *helper.Streams
 	slots    chan struct{} // semaphore of the open streams
 	done     chan struct{} // closed by close
-	lastID   uint32        // of the streams; used by acceptConns only, until the end of the bridge
+	lastID   uint32        // of the streams; used by accept only, until the end of the bridge
 	accepter sync.WaitGroup
 }
 
 // openBridge opens the bridge of the next command. The caller holds the lock.
-func (s *server) openBridge(ctx context.Context) (*bridge, error) {
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
+func (s *server) openBridge() (*bridge, error) {
 	b := &bridge{
-		listener: l, streams: helper.NewStreams(s.out.sendStream, true),
-		slots: make(chan struct{}, helper.MaxStreams), done: make(chan struct{}),
+		streams: helper.NewStreams(s.out.sendStream, true),
+		slots:   make(chan struct{}, helper.MaxStreams), done: make(chan struct{}),
 	}
 	if s.bridge != nil {
 		b.lastID = s.bridge.lastID // ids are not used again, see acceptStream
 	}
+	if err := b.listen(); err != nil {
+		return nil, err
+	}
 	s.bridge = b
-	b.accepter.Go(b.acceptConns)
+	b.accepter.Go(b.accept)
 	return b, nil
 }
 
-func (b *bridge) address() string { return b.listener.Addr().String() }
+// listen opens a loopback port. Package net would increase the size of the helper.
+func (b *bridge) listen() error {
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return fmt.Errorf("open socket: %w", err)
+	}
+	err = syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})
+	if err == nil {
+		err = syscall.Listen(fd, syscall.SOMAXCONN)
+	}
+	var name syscall.Sockaddr
+	if err == nil {
+		name, err = syscall.Getsockname(fd)
+	}
+	own, ok := name.(*syscall.SockaddrInet4)
+	if err != nil || !ok {
+		return errors.Join(fmt.Errorf("open socket: %w", err), syscall.Close(fd))
+	}
+	b.listener, b.address = os.NewFile(uintptr(fd), "bridge"), fmt.Sprintf("127.0.0.1:%d", own.Port)
+	return nil
+}
 
 // close closes the listener and all connections, and waits until no more frames of
 // streams are sent.
@@ -54,28 +73,37 @@ func (b *bridge) close() {
 	b.streams.Close()
 }
 
-func (b *bridge) acceptConns() {
+func (b *bridge) accept() {
+	raw, err := b.listener.SyscallConn()
+	if err != nil {
+		return // closed
+	}
 	for {
 		select {
 		case b.slots <- struct{}{}:
 		case <-b.done:
 			return
 		}
-		conn, err := b.listener.Accept()
-		switch {
-		case err == nil:
-			b.lastID++
-			_ = b.streams.Add(b.lastID, conn, nil, func() { <-b.slots }) // cannot fail: the ids increase, and slots limits them
-		case errors.Is(err, net.ErrClosed):
+		conn, err := acceptConn(raw)
+		if err != nil {
 			return
-		default: // for example, no more file descriptors; others may become free
-			<-b.slots
-			select {
-			case <-time.After(50 * time.Millisecond):
-			case <-b.done:
-			}
 		}
+		_ = setNoDelay(conn) // without it the agent only waits longer
+		b.lastID++
+		_ = b.streams.Add(b.lastID, conn, func() { <-b.slots }) // cannot fail: the ids increase, and slots limits them
 	}
+}
+
+func setNoDelay(conn *os.File) error {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var setErr error
+	err = raw.Control(func(fd uintptr) {
+		setErr = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, syscall.TCP_NODELAY, 1)
+	})
+	return errors.Join(err, setErr)
 }
 
 // acceptStream processes a frame of a stream. The caller holds the lock.

@@ -298,10 +298,10 @@ func (s *server) run(ctx context.Context, f helper.Frame) error {
 	var b *bridge
 	var failure string
 	if settings.Bridge {
-		if b, err = s.openBridge(ctx); err != nil {
+		if b, err = s.openBridge(); err != nil {
 			failure = fmt.Sprintf("The bridge cannot be offered: %v.", err)
 		} else {
-			c.Env = process.MergeEnv(c.Env, map[string]string{helper.BridgeVariable: b.address()})
+			c.Env = process.MergeEnv(c.Env, map[string]string{helper.BridgeVariable: b.address})
 		}
 	}
 	go func() { // newJob or close waits for it
