@@ -52,7 +52,8 @@ type AgentRun struct {
 	Version  string   `json:"version,omitempty"`
 	Dialect  string   `json:"dialect,omitempty"`
 	Command  string   `json:"command"`
-	Env      []string `json:"env,omitempty"` // names of variables
+	SHA256   string   `json:"definition_sha256,omitempty"` // of the definition, in hex
+	Env      []string `json:"env,omitempty"`               // names of variables
 	ExitCode int      `json:"exit_code"`
 	// Output is what the agent wrote: if Truncated is set, the beginning, of Head bytes,
 	// and the end.

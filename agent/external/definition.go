@@ -10,6 +10,8 @@ package external
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -58,6 +60,8 @@ type Definition struct {
 	// ServerTools is "allow" to keep the tools that run at the provider, which reaches the
 	// network.
 	ServerTools string `yaml:"server_tools"`
+
+	sha256 string // of the definition, in hex
 }
 
 var variableName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
@@ -70,6 +74,8 @@ func Parse(data []byte) (Definition, error) {
 	if err := dec.Decode(&d); err != nil {
 		return d, fmt.Errorf("read agent definition: %w", err)
 	}
+	sum := sha256.Sum256(data)
+	d.sha256 = hex.EncodeToString(sum[:])
 	if d.Prompt == "" {
 		d.Prompt = PromptStdin
 	}

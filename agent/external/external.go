@@ -56,7 +56,7 @@ func (a *Agent) work(ctx context.Context, attempt *agent.Attempt) error {
 	if a.def.Prompt == PromptArgument && len(prompt) > maxArgument {
 		return &env.Error{Status: env.SetupFailed, Op: "start agent", Err: fmt.Errorf("the task of %d bytes is too long for an argument", len(prompt)), Hint: "set prompt: file or stdin in the agent's definition"}
 	}
-	run := trajectories.AgentRun{Name: a.def.Name, Dialect: a.def.Dialect, Command: a.def.Command}
+	run := trajectories.AgentRun{Name: a.def.Name, Dialect: a.def.Dialect, Command: a.def.Command, SHA256: a.def.sha256}
 	for name := range a.def.Env {
 		run.Env = append(run.Env, name)
 	}
