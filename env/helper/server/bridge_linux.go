@@ -39,6 +39,10 @@ func (s *server) openBridge() (*bridge, error) {
 	return b, nil
 }
 
+// maxQueue is the number of connections that wait to be accepted. The kernel resets some
+// of those beyond it; it lowers the number to net.core.somaxconn, usually 4096.
+const maxQueue = 4096
+
 // listen opens a loopback port. Package net would increase the size of the helper.
 func (b *bridge) listen() error {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK, 0)
@@ -47,7 +51,7 @@ func (b *bridge) listen() error {
 	}
 	err = syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})
 	if err == nil {
-		err = syscall.Listen(fd, syscall.SOMAXCONN)
+		err = syscall.Listen(fd, maxQueue)
 	}
 	var name syscall.Sockaddr
 	if err == nil {
