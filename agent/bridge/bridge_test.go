@@ -89,9 +89,10 @@ func start(t *testing.T, c fake.Config, change func(*bridge.Config)) *fixture {
 		change(&cfg)
 	}
 	f.bridge = bridge.New(t.Context(), cfg)
-	f.client = &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
-		return f.dial(), nil
-	}}}
+	f.client = &http.Client{Transport: &http.Transport{
+		MaxConnsPerHost: 64, // as the helper
+		DialContext:     func(context.Context, string, string) (net.Conn, error) { return f.dial(), nil },
+	}}
 	t.Cleanup(func() {
 		f.client.CloseIdleConnections()
 		f.bridge.Close()
