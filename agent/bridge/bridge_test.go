@@ -246,6 +246,24 @@ func TestFinalError(t *testing.T) {
 	}
 }
 
+// TestUnusableAnswers: the agent gets an error, not the last broken answer.
+func TestUnusableAnswers(t *testing.T) {
+	for _, name := range []string{"bad-json", "cut", "bad-gateway", "reset"} {
+		for _, r := range requests(false) {
+			synctest.Test(t, func(t *testing.T) {
+				f := start(t, fake.Config{Plan: &fake.Plan{Rules: []fake.Rule{{Faults: []string{name}}}}}, nil)
+				resp, body := f.post(t.Context(), r)
+				if resp.StatusCode < 500 || !json.Valid([]byte(body)) {
+					t.Errorf("%s %s: status %d, %s", name, r.name, resp.StatusCode, body)
+				}
+				if len(f.exchanges) != 1 || f.exchanges[0].Err == nil {
+					t.Errorf("%s %s: exchanges %+v", name, r.name, f.exchanges)
+				}
+			})
+		}
+	}
+}
+
 func TestToken(t *testing.T) {
 	f := start(t, fake.Config{}, nil)
 	for _, r := range requests(false) {

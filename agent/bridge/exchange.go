@@ -83,7 +83,7 @@ func (b *Bridge) exchange(r *http.Request, out *answerWriter, x *Exchange, path 
 	x.Reply, x.Err = b.config.Model.Query(raw.WithExchange(ctx, request), raw.Estimate(request.Body))
 	x.Duration = time.Since(x.Start)
 	x.Cancelled = x.Err != nil && ctx.Err() != nil
-	usable := x.Err == nil || !x.Cancelled && request.ErrorStatus == 0 && (request.Answer != nil || request.Rest != nil)
+	usable := x.Err == nil || !x.Cancelled && isRefusal(x.Err) && (request.Answer != nil || request.Rest != nil)
 	if err := b.config.Record(*x); err != nil {
 		out.fail(http.StatusInternalServerError, d.Problem(http.StatusInternalServerError, "the exchange cannot be recorded"))
 		return false
@@ -98,6 +98,13 @@ func (b *Bridge) exchange(r *http.Request, out *answerWriter, x *Exchange, path 
 		out.fail(failure(d, request, x.Err))
 	}
 	return usable
+}
+
+// isRefusal reports whether an answer is complete, although it is an error for mini: the
+// agent has to see it.
+func isRefusal(err error) bool {
+	e, ok := errors.AsType[*model.Error](err)
+	return ok && (e.Status == model.ContentRefused || e.Status == model.ContextWindowExceeded)
 }
 
 // failure returns the response for an error of the provider: its own, if there was one.

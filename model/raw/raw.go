@@ -100,7 +100,7 @@ func (m *Model) Query(ctx context.Context, _ []model.Message) (model.Reply, erro
 	}
 	c := *m.client
 	c.URL, c.Header = m.url(x), m.header(x)
-	x.ErrorStatus, x.ErrorBody = 0, nil
+	x.ErrorStatus, x.ErrorBody, x.Answer, x.Rest = 0, nil, nil, nil
 	c.OnError = func(status int, body []byte) { x.ErrorStatus, x.ErrorBody = status, body }
 	reply, err := c.Query(ctx, x.Body, func(resp *transport.Response) (model.Reply, error) {
 		if x.Streamed = resp.IsStream(); x.Streamed {
