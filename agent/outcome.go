@@ -22,6 +22,11 @@ import (
 // still alive, then the outcome as the last record. To stop an attempt in an
 // orderly way, cancel ctx with cause ErrInterrupted.
 func (a *Agent) Run(ctx context.Context, s Session) trajectories.Outcome {
+	return a.runSession(ctx, s, (*run).loop)
+}
+
+// runSession is Run with the work that follows the preparation.
+func (a *Agent) runSession(ctx context.Context, s Session, work func(*run, context.Context) error) trajectories.Outcome {
 	r := &run{Agent: a, Session: s, info: s.Environment.Info(), clock: newClock()}
 	r.times.SandboxStart = trajectories.Seconds(s.StartupTime)
 	r.toolAttempt.run = r
@@ -30,7 +35,7 @@ func (a *Agent) Run(ctx context.Context, s Session) trajectories.Outcome {
 	}
 	r.limits = Limits{Steps: a.cfg.StepLimit, Cost: a.cfg.CostLimit}
 	r.restore()
-	err := r.runAttempt(ctx)
+	err := r.runAttempt(ctx, work)
 	if errors.Is(err, ErrLimitsExceeded) || errors.Is(err, ErrTimeExceeded) {
 		r.publishLimit(err, r.limits, false)
 	}
@@ -53,9 +58,9 @@ func (a *Agent) Run(ctx context.Context, s Session) trajectories.Outcome {
 	return out
 }
 
-// runAttempt prepares the sandbox and runs the loop. It recovers a panic as a
+// runAttempt prepares the sandbox and works. It recovers a panic as a
 // *PanicError, so that other attempts continue.
-func (r *run) runAttempt(ctx context.Context) (err error) {
+func (r *run) runAttempt(ctx context.Context, work func(*run, context.Context) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = &PanicError{Text: fmt.Sprint(p), Stack: string(debug.Stack())}
@@ -76,7 +81,7 @@ func (r *run) runAttempt(ctx context.Context) (err error) {
 		}
 	}
 	resumeClock()
-	return r.loop(ctx)
+	return work(r, ctx)
 }
 
 // runStartupCommand runs the instance's start-up command, if any.

@@ -139,6 +139,13 @@ type Command struct {
 	// Tools, if not nil, lets the command call mini-tool. Environments without
 	// Info.Tools ignore it.
 	Tools *Tools
+	// Bridge, if not nil, offers the command a loopback port: the command finds its
+	// address, as HOST:PORT, in the variable MINI_BRIDGE. Bridge is called for each
+	// connection to it, and returns at once a stream that stands for the other side;
+	// Close of the stream unblocks Read and Write. The connection ends when either side
+	// closes it, after what was sent before, or with the command. A command with a
+	// Bridge can neither have Tools nor be nested.
+	Bridge func() io.ReadWriteCloser
 }
 
 // Result is the outcome of a command. Stdout and stderr share one pipe, so Output has

@@ -10,6 +10,8 @@ package trajectories
 
 import (
 	"encoding/json"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/minibench/mini/model"
@@ -37,6 +39,8 @@ const (
 	TypeExecution  Type = "execution" // Execution: a command and its result
 	TypeTool       Type = "tool"      // ToolCall: a mini-tool request; it precedes the execution of its command
 	TypeChildCall  Type = "spent"     // ChildCall: a model call of a subagent, charged to this attempt
+	TypeExchange   Type = "exchange"  // Exchange: a model request of an agent other than mini's own
+	TypeAgentRun   Type = "agent"     // AgentRun: how an agent other than mini's own ran
 	TypeDecision   Type = "decision"  // CommandDecision: whether a command may run, and which approver decided
 	TypeLimits     Type = "limits"    // Limits: the user raised the limits
 	TypeModel      Type = "model"     // ModelChange: the user switched the model
@@ -88,6 +92,20 @@ type Header struct {
 	// Redact returns text without the API keys of this machine. Journal.Append applies
 	// it to every record; nil disables redaction.
 	Redact func(text []byte) []byte `json:"-"`
+}
+
+// AgentName returns the name of the agent: "mini" for mini's own.
+func (h Header) AgentName() string {
+	var config struct {
+		Agent struct {
+			Class string `json:"agent_class"`
+		} `json:"agent"`
+	}
+	_ = json.Unmarshal(h.Config, &config) // imported attempts have none
+	if name := filepath.Base(config.Agent.Class); name != "." {
+		return strings.TrimSuffix(name, filepath.Ext(name))
+	}
+	return "mini"
 }
 
 // Origin identifies the record of another journal from which this journal was forked.

@@ -138,7 +138,7 @@ func (s trajSummary) info() (trajInfo, error) {
 			return info, fmt.Errorf("configuration in the header: %w", err)
 		}
 	}
-	info.Config.AgentType = "mini"
+	info.Config.AgentType = s.header.AgentName()
 	info.MiniVersion = s.header.MiniVersion
 	if s.source != nil {
 		info.setSource(*s.source, s.header.ModelName)

@@ -102,6 +102,7 @@ func Run(t *testing.T, open func(t *testing.T) env.Environment, options ...Optio
 		{"Files", fileTransfer},
 		{"Tools", toolCalls},
 		{"Nested", nestedCommands},
+		{"Bridge", bridges},
 		{"Close", closeEnvironment},
 	} {
 		t.Run(group.name, func(t *testing.T) {

@@ -72,6 +72,7 @@ type Client struct {
 	hello    Hello
 	sem      chan struct{} // semaphore of capacity 1 for Execute, Put and Get
 	outbox   chan Frame
+	streams  chan Frame    // frames of streams, which are sent when outbox has none
 	hellos   chan Hello    // capacity 1
 	gotHello bool          // used by the reader only
 	done     chan struct{} // closed when the connection has ended
@@ -96,7 +97,7 @@ func Dial(ctx context.Context, stream io.ReadWriteCloser, cfg ClientConfig) (*Cl
 		cfg:    cfg,
 		stream: stream,
 		sem:    make(chan struct{}, 1),
-		outbox: make(chan Frame),
+		outbox: make(chan Frame), streams: make(chan Frame),
 		hellos: make(chan Hello, 1),
 		done:   make(chan struct{}),
 		calls:  map[uint32]*call{},
@@ -198,6 +199,14 @@ func (c *Client) write() {
 			return
 		case f = <-c.outbox:
 		case <-tick:
+		default: // frames of streams never delay others
+			select {
+			case <-c.done:
+				return
+			case f = <-c.outbox:
+			case <-tick:
+			case f = <-c.streams:
+			}
 		}
 		if err := WriteFrame(c.stream, f); err != nil {
 			c.end(fmt.Errorf("%w: %w", ErrDisconnected, err))

@@ -42,6 +42,9 @@ func (c *Client) execute(ctx context.Context, cmd env.Command, outer *call) (env
 	if len(cmd.Script) > env.MaxScript {
 		return notRun(fmt.Sprintf("the command has %d bytes; at most %d can be run", len(cmd.Script), env.MaxScript)), nil
 	}
+	if cmd.Bridge != nil && (cmd.Tools != nil || outer != nil) {
+		return notRun("a command with a bridge can neither call tools nor be nested"), nil
+	}
 	run := c.settings(cmd)
 	if outer != nil {
 		run.Outer = outer.id
@@ -60,6 +63,7 @@ func (c *Client) execute(ctx context.Context, cmd env.Command, outer *call) (env
 	res, err := c.await(ctx, call, Frame{Kind: KindRun, ID: call.id, Body: body}, run)
 	c.removeCall(call)
 	call.tools.close()
+	call.bridge.close()
 	if sinkErr := call.stream.close(); sinkErr != nil && !errors.Is(err, env.ErrSink) {
 		err = errors.Join(err, sinkErr)
 	}
@@ -170,6 +174,7 @@ func (c *Client) settings(cmd env.Command) Run {
 		TimeoutMillis: max(timeout.Milliseconds(), 1),
 		OutputLimit:   min(max(limit, env.MinOutputLimit), maxLimit),
 		Markers:       cmd.SubmissionMarkers,
+		Bridge:        cmd.Bridge != nil,
 	}
 	if cmd.Tools != nil {
 		r.AllowTools, r.LocalTools = true, cmd.Tools.InSandbox
@@ -197,6 +202,9 @@ func (c *Client) newCall(ctx context.Context, run Run, cmd env.Command, outer *c
 	k.deadline = NewPausableTimer(reportTimeout(run), k.outerDeadline())
 	if cmd.Tools != nil {
 		k.tools = newToolServer(ctx, c, k, cmd.Tools)
+	}
+	if cmd.Bridge != nil {
+		k.bridge = &bridge{open: cmd.Bridge, streams: NewStreams(c.sendStream, false)}
 	}
 	if w := cmd.Sink; w != nil {
 		k.stream.sink, k.stream.failures = w, make(chan error, 1)

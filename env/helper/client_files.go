@@ -62,7 +62,7 @@ func (c *Client) startTransfer(ctx context.Context, kind Kind, path string) (*tr
 	if kind == KindGet {
 		t.chunks = make(chan []byte, Window)
 	} else {
-		t.credit = NewCredit()
+		t.credit = NewCredit(Window)
 	}
 	c.mu.Lock()
 	t.id = c.nextID()

@@ -17,6 +17,7 @@ type call struct {
 	output   []byte // the output received, unless there is a sink
 	stream   outputStream
 	tools    *toolServer    // nil if the command may not call tools
+	bridge   *bridge        // nil if the command has none
 	outer    *call          // nil if the command is not nested
 	depth    int            // nesting depth
 	deadline *PausableTimer // for the report
@@ -37,6 +38,8 @@ func (c *Client) accept(f Frame) error {
 		return c.acceptTransfer(f)
 	case KindToolRequest, KindToolCancel:
 		return c.acceptRequest(f)
+	case KindOpen, KindStreamData, KindStreamCredit, KindStreamClose:
+		return c.acceptStream(f)
 	case KindError:
 		return fmt.Errorf("%w: %.1024q", ErrHelperFailed, f.Body)
 	default:

@@ -46,7 +46,7 @@ func (s *fake) exit(id uint32, x helper.Exit) {
 	s.send(helper.KindExit, id, string(b))
 }
 
-const goodHello = `{"version":4,"hash":"abc","dir":"/w","shell":"/bin/bash","system":"Linux"}`
+const goodHello = `{"version":5,"hash":"abc","dir":"/w","shell":"/bin/bash","system":"Linux"}`
 
 // connectFake starts a fake that sends hello and then calls play. It returns a client
 // that is closed at the end of the test.
@@ -86,7 +86,7 @@ func TestDialVerifiesHello(t *testing.T) {
 	}{
 		"the helper":        {goodHello, nil},
 		"another version":   {`{"version":3,"hash":"abc"}`, helper.ErrMismatch},
-		"another hash":      {`{"version":4,"hash":"abd"}`, helper.ErrMismatch},
+		"another hash":      {`{"version":5,"hash":"abd"}`, helper.ErrMismatch},
 		"not a hello":       {`{"version":`, helper.ErrFrame},
 		"a hello of 300 KB": {`{"hash":"` + strings.Repeat("a", 300<<10) + `"}`, helper.ErrFrame},
 	} {

@@ -35,6 +35,14 @@
 // command comes after those of its nested commands. A nested command whose outer
 // command has just ended gets no Exit, and its tool requests get no response.
 //
+// If its Run asks for a bridge, the helper listens on a loopback port for the time of
+// the command, and passes each connection on as a stream: an Open frame with a new id,
+// larger than all before, then StreamData frames of both sides. Each side may send
+// StreamWindow chunks, and further ones as StreamCredit frames acknowledge them.
+// StreamClose says that its sender sends nothing more; a client that has sent it also
+// reads nothing more. The stream ends when both sides have sent it, or with the Exit of
+// the command. The client may send frames of a stream that has just ended.
+//
 // Between commands, files are transferred as tar streams, cut into Data frames. To
 // write files, the client sends Put, the data and an empty Data frame. To read files,
 // it sends Get, and the helper sends the data. The helper ends both with Done. It may
@@ -53,9 +61,8 @@ import (
 )
 
 // Version is the version of the protocol. It changes with every incompatible change;
-// client and helper require the same version. Version 4 added tool requests and nested
-// commands.
-const Version = 4
+// client and helper require the same version. Version 5 added streams.
+const Version = 5
 
 // Kind is the type of a frame.
 type Kind byte
@@ -78,6 +85,10 @@ const (
 	KindToolRequest  Kind = 'Q' // mini-tool and helper: a ToolRequest, to the client after a request number
 	KindToolResponse Kind = 'A' // client and helper: a ToolResponse, from the client after a request number
 	KindToolCancel   Kind = 'L' // helper: the number of a request whose caller has exited; the client still responds
+	KindOpen         Kind = 'N' // helper: a new stream with this id; no body
+	KindStreamData   Kind = 'B' // client and helper: a chunk of the stream, 1 to MaxChunk bytes
+	KindStreamCredit Kind = 'W' // client and helper: the number of processed chunks, see EncodeWindowUpdate
+	KindStreamClose  Kind = 'Z' // client and helper: the sender sends nothing more; no body
 )
 
 // Limits of frames, in bytes. Each side checks the length before it reads the body.

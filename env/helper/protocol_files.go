@@ -35,10 +35,10 @@ func DecodeWindowUpdate(body []byte) (int, error) {
 // Credit counts the chunks that may be sent: it holds a token for each.
 type Credit chan struct{}
 
-// NewCredit returns a Credit for Window chunks.
-func NewCredit() Credit {
-	c := make(Credit, Window)
-	for range Window {
+// NewCredit returns a Credit for n chunks.
+func NewCredit(n int) Credit {
+	c := make(Credit, n)
+	for range n {
 		c <- struct{}{}
 	}
 	return c

@@ -29,6 +29,9 @@ type Run struct {
 	// Exit for this one, because the Exit of the outer command implies that this one
 	// has ended.
 	Outer uint32 `json:"inside,omitempty"`
+	// Bridge offers the command a loopback port (see BridgeVariable), whose connections
+	// become streams. The command may not call tools nor be nested.
+	Bridge bool `json:"bridge,omitempty"`
 }
 
 // Limits of tool requests and nested commands.

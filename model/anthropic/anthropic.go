@@ -3,6 +3,7 @@ package anthropic
 import (
 	"context"
 	"fmt"
+	"iter"
 	"net/http"
 
 	"github.com/minibench/mini/model"
@@ -73,20 +74,34 @@ func (m *Model) Query(ctx context.Context, messages []model.Message) (model.Repl
 		}
 		deltas := m.client.Redact.DeltaWriter(model.DeltaListener(ctx))
 		defer deltas.Close()
-		raw, usage, err := receive(resp.Events(), deltas)
-		if err == nil {
-			return parseReply(m.client.Redact.Bytes(raw), m.config.Price)
-		}
-		reply := model.Reply{Usage: usage}
-		if usage != (model.Usage{}) {
-			setCost(&reply, m.config.Price)
-		}
-		return reply, err
+		return readStream(resp.Events(), m.client.Redact, deltas, m.config.Price)
 	})
 	// Do not report the token limit: tokens read from the cache, which are most of
 	// a conversation, do not count towards this API's token limits.
 	reply.RateLimits.TokensPerMinute = 0
 	return reply, err
+}
+
+// readStream reads a streamed response, without the keys in the redactor.
+func readStream(events iter.Seq2[[]byte, error], keys transport.Redactor, deltas *transport.DeltaWriter, price model.Price) (model.Reply, error) {
+	raw, usage, err := receive(events, deltas)
+	if err == nil {
+		return parseReply(keys.Bytes(raw), price)
+	}
+	reply := model.Reply{Usage: usage}
+	if usage != (model.Usage{}) {
+		setCost(&reply, price)
+	}
+	return reply, err
+}
+
+// ReadReply reads a message object of a request that another client wrote. With an error,
+// the reply has the usage that is known.
+func ReadReply(body []byte, price model.Price) (model.Reply, error) { return parseReply(body, price) }
+
+// ReadStream is ReadReply for the data of the events of a streamed answer.
+func ReadStream(events iter.Seq2[[]byte, error], price model.Price) (model.Reply, error) {
+	return readStream(events, transport.Redactor{}, nil, price)
 }
 
 // unexpected returns the error of a response that is not from this API: a

@@ -36,7 +36,7 @@ type turn struct {
 	text  string // where instance IDs are searched
 }
 
-// wireFormat is one of the two APIs.
+// wireFormat is one of the APIs.
 type wireFormat interface {
 	api() string
 	parse(body []byte) (*request, *problem)
@@ -122,9 +122,12 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *prob
 	return body, nil
 }
 
-// key returns the API key of a request, from either header.
+// key returns the API key of a request, from any of its headers.
 func key(r *http.Request) string {
 	if k := r.Header.Get("X-Api-Key"); k != "" {
+		return k
+	}
+	if k := r.Header.Get("X-Goog-Api-Key"); k != "" {
 		return k
 	}
 	k := r.Header.Get("Authorization")

@@ -74,8 +74,11 @@ func (s *Server) routes() *http.ServeMux {
 	for _, base := range []string{"", "/v1"} {
 		mux.HandleFunc("POST "+base+"/chat/completions", func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, openAI{}) })
 		mux.HandleFunc("POST "+base+"/messages", func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, anthropic{}) })
+		mux.HandleFunc("POST "+base+"/responses", func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, responses{}) })
+		mux.HandleFunc("POST "+base+"/messages/count_tokens", func(w http.ResponseWriter, r *http.Request) { s.countTokens(w, r, "input_tokens") })
 		mux.HandleFunc("GET "+base+"/models", s.listModels)
 	}
+	mux.HandleFunc("POST /v1beta/models/{call}", s.serveGemini)
 	mux.HandleFunc("GET /fake/books", s.serveStats)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		p := problem{

@@ -30,7 +30,7 @@ type Request struct {
 	Number     int       `json:"number"` // in order of arrival, from 1
 	Time       time.Time `json:"time"`
 	Concurrent int       `json:"at_once"` // requests in progress at its arrival, including itself
-	API        string    `json:"api"`     // openai or anthropic
+	API        string    `json:"api"`     // openai, anthropic, responses or gemini
 	Model      string    `json:"model,omitempty"`
 	Stream     bool      `json:"stream,omitempty"`
 	Key        bool      `json:"key"` // the request had a key

@@ -23,6 +23,7 @@ import (
 	"github.com/minibench/mini/model/anthropic"
 	"github.com/minibench/mini/model/openai"
 	"github.com/minibench/mini/model/ratelimit"
+	"github.com/minibench/mini/model/raw"
 	"github.com/minibench/mini/model/retry"
 	"github.com/minibench/mini/model/scripted"
 	"github.com/minibench/mini/trajectories/scripts"
@@ -82,6 +83,8 @@ func (m *Models) newForInstance(cfg *configs.Resolved, isDemo bool, rows []datas
 	switch {
 	case !cfg.UsesModel():
 		return func(datasets.Instance) (model.Model, error) { return nil, nil }, nil //nolint:nilnil // the agent asks none
+	case cfg.UsesOtherAgent() && (cfg.Model.Class == "scripted" || cfg.Model.Route.Kind != ""):
+		return nil, usage.Errorf("the agent %.60s needs the API of a provider, not a script or a route; set -m NAME, or use mini fake-model for scripted replies", cfg.Agent.Class)
 	case cfg.Model.Class == "scripted":
 		return newScripted(cfg, isDemo, rows)
 	case cfg.Model.Route.Kind != "":
@@ -206,8 +209,13 @@ func (m *Models) provider(cfg *configs.Resolved) (model.Model, error) {
 		return nil, err
 	}
 	c.Price = facts.Price
-	client, err := newClient(c, key, cfg.Agent.ToolDefinitions())
-	if err != nil {
+	var client model.Model
+	if cfg.UsesOtherAgent() {
+		client = raw.New(raw.Config{
+			BaseURL: baseURL(c), Key: key, Headers: c.Headers, Price: c.Price,
+			Timeout: configs.Duration(c.Timeout), IdleTimeout: configs.Duration(c.StreamIdle),
+		})
+	} else if client, err = newClient(c, key, cfg.Agent.ToolDefinitions()); err != nil {
 		return nil, usage.Wrap(err)
 	}
 	hint := "check the key in " + c.APIKeyEnv + ", its rights and the account's credit; " + configs.ReplaceKey(c.APIKeyEnv)

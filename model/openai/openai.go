@@ -95,15 +95,20 @@ func (m *Model) read(ctx context.Context, resp *transport.Response) (model.Reply
 	}
 	deltas := m.client.Redact.DeltaWriter(model.DeltaListener(ctx))
 	defer deltas.Close()
-	raw, err := receive(resp.Events(), deltas)
+	return readStream(resp.Events(), m.client.Redact, deltas, m.config.Price)
+}
+
+// readStream reads a streamed response, without the keys in the redactor.
+func readStream(events iter.Seq2[[]byte, error], keys transport.Redactor, deltas *transport.DeltaWriter, price model.Price) (model.Reply, error) {
+	raw, err := receive(events, deltas)
 	if err == nil {
-		return parseReply(m.client.Redact.Bytes(raw), m.config.Price)
+		return parseReply(keys.Bytes(raw), price)
 	}
 	if raw == nil {
 		return model.Reply{}, err
 	}
 	// An incomplete response may report usage, although most servers do so at its end.
-	reply, _ := parseReply(raw, m.config.Price) // it fails because the response is incomplete
+	reply, _ := parseReply(raw, price) // it fails because the response is incomplete
 	return model.Reply{Usage: reply.Usage, Cost: reply.Cost}, err
 }
 

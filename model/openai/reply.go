@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 
 	"github.com/minibench/mini/model"
@@ -33,6 +34,15 @@ type response struct {
 			Reasoning int64 `json:"reasoning_tokens"`
 		} `json:"completion_tokens_details"`
 	} `json:"usage"`
+}
+
+// ReadReply reads a chat.completion object of a request that another client wrote. With an
+// error, the reply has the usage that is known.
+func ReadReply(body []byte, price model.Price) (model.Reply, error) { return parseReply(body, price) }
+
+// ReadStream is ReadReply for the data of the events of a streamed answer.
+func ReadStream(events iter.Seq2[[]byte, error], price model.Price) (model.Reply, error) {
+	return readStream(events, transport.Redactor{}, nil, price)
 }
 
 // parseReply reads a chat.completion object. If the object can be read but the answer is

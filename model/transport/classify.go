@@ -28,7 +28,11 @@ type ErrorDetail struct {
 
 func (c *Client) statusError(resp *http.Response) *model.Error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a partial body is enough
-	d := ParseErrorDetail(c.Redact.Bytes(body))
+	body = c.Redact.Bytes(body)
+	if c.OnError != nil {
+		c.OnError(resp.StatusCode, body)
+	}
+	d := ParseErrorDetail(body)
 	e := Classify(resp.StatusCode, d)
 	e.RetryAfter = retryAfter(resp.Header, time.Now())
 	return e

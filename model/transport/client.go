@@ -45,6 +45,8 @@ type Client struct {
 	// Redact removes keys from responses and errors before they are truncated,
 	// since a Redactor does not recognize a part of a key.
 	Redact Redactor
+	// OnError gets the body of an error response, without keys; may be nil.
+	OnError func(status int, body []byte)
 	// HTTP is for proxies and tests; its Timeout is ignored.
 	HTTP *http.Client
 }
@@ -82,8 +84,8 @@ func newTransport() http.RoundTripper {
 	return t
 }
 
-// Query sends a request, which must encode to a JSON object, and reads the
-// response with read. Its errors are *model.Error, the cause of ctx, or an error of
+// Query sends a request, which must encode to a JSON object or be an encoded one as
+// []byte, and reads the response with read. Its errors are *model.Error, the cause of ctx, or an error of
 // encoding the request.
 func (c *Client) Query(ctx context.Context, request any, read func(*Response) (model.Reply, error)) (model.Reply, error) {
 	body, err := c.body(request)
@@ -115,6 +117,9 @@ func (c *Client) Query(ctx context.Context, request any, read func(*Response) (m
 
 // body encodes a request and adds the extra fields.
 func (c *Client) body(request any) ([]byte, error) {
+	if encoded, ok := request.([]byte); ok {
+		return encoded, nil
+	}
 	body, err := json.Marshal(request)
 	if err != nil || len(c.ExtraFields) == 0 {
 		return body, err

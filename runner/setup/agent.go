@@ -11,7 +11,16 @@ import (
 // NewAgent returns the agent of a configuration. It renders the prompts for every row to find
 // template errors before the first model call.
 func NewAgent(cfg *configs.Resolved, rows []datasets.Instance) (*agent.Agent, error) {
-	for _, set := range []func(*configs.Resolved) error{checkOwnAgent, setImages, setWindow} {
+	if err := checkOwnAgent(cfg); err != nil {
+		return nil, err
+	}
+	return newAgent(cfg, rows)
+}
+
+// newAgent is NewAgent for any class of agent: others use the limits and the settings of
+// the diff.
+func newAgent(cfg *configs.Resolved, rows []datasets.Instance) (*agent.Agent, error) {
+	for _, set := range []func(*configs.Resolved) error{setImages, setWindow} {
 		if err := set(cfg); err != nil {
 			return nil, err
 		}

@@ -1,9 +1,14 @@
 package setup
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/minibench/mini/agent/external"
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/internal/usage"
@@ -12,7 +17,7 @@ import (
 )
 
 // AgentClasses are the values of agent.agent_class.
-var AgentClasses = []string{"mini", configs.AgentOracle, configs.AgentNop}
+var AgentClasses = append([]string{"mini", configs.AgentOracle, configs.AgentNop}, configs.OtherAgents()...)
 
 // NewBatchAgent returns the agent of a batch: the one that agent.agent_class names. The
 // rows are those of NewAgent.
@@ -25,12 +30,44 @@ func NewBatchAgent(cfg *configs.Resolved, rows []datasets.Instance) (runner.Agen
 	case configs.AgentNop:
 		return harborrun.Nop{}, nil
 	default:
-		text := fmt.Sprintf("%.60q is not one of %s", name, strings.Join(AgentClasses, ", "))
+		data, err := configs.AgentDefinition(name)
+		if err == nil {
+			return newOtherAgent(cfg, rows, data)
+		}
+		if !errors.Is(err, os.ErrNotExist) {
+			return nil, usage.Wrap(err)
+		}
+		text := fmt.Sprintf("%.60q is neither a file nor one of %s", name, strings.Join(AgentClasses, ", "))
 		if best := configs.ClosestName(name, AgentClasses); best != "" {
 			text += "; did you mean " + best + "?"
 		}
 		return nil, cfg.KeyErrors(configs.KeyError{Key: "agent.agent_class", Text: text})
 	}
+}
+
+// newOtherAgent returns the agent of a definition.
+func newOtherAgent(cfg *configs.Resolved, rows []datasets.Instance, data []byte) (runner.Agent, error) {
+	def, err := external.Parse(data)
+	if err != nil {
+		return nil, usage.Errorf("agent.agent_class: %.200s: %v", cfg.Agent.Class, err)
+	}
+	if def.Name == "" {
+		def.Name = strings.TrimSuffix(filepath.Base(cfg.Agent.Class), filepath.Ext(cfg.Agent.Class))
+	}
+	dialects := []string{"chat", "responses", "gemini"} // of servers with the API of OpenAI, if they have them
+	if cfg.Model.Class == "anthropic" {
+		dialects = []string{"messages"}
+	}
+	if def.Dialect != "" && !slices.Contains(dialects, def.Dialect) {
+		return nil, usage.Errorf("the agent %.60s asks in the dialect %s, which model.model_class %s does not have; set model.model_class and model.base_url to a provider of that dialect",
+			def.Name, def.Dialect, cfg.Model.Class)
+	}
+	cfg.Agent.PatchExclude = append(slices.Clip(cfg.Agent.PatchExclude), def.Exclude...)
+	own, err := newAgent(cfg, rows)
+	if err != nil {
+		return nil, err
+	}
+	return external.New(own, def, external.Config{ModelName: cfg.Model.Name, Dialects: dialects}), nil
 }
 
 // checkOwnAgent returns an error if the configuration names another agent than mini's own.

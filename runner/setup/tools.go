@@ -173,6 +173,9 @@ func addToolSettings(settings map[string]any, cfg configs.Config) {
 // clearUnused clears settings of compaction that have no effect on the attempt.
 func clearUnused(c *configs.Config) {
 	a := &c.Agent
+	if a.Class != "" { // another agent has prompts of its own
+		a.SystemTemplate, a.InstanceTemplate, a.ObservationTemplate, a.FormatErrorTemplate = "", "", "", ""
+	}
 	if a.Compaction == "" || a.Compaction == agent.CompactionOff {
 		a.Compaction, a.CompactionTokens, a.CompactionKeep = "", 0, 0
 	}

@@ -15,6 +15,15 @@ type frameWriter struct {
 	w          io.Writer
 	lastReport uint32 // id in the last report that was not of a nested command
 	hasReport  bool   // whether a report was sent
+	streams    sync.Mutex
+}
+
+// sendStream sends a frame of a stream. At most one such frame waits for its turn at
+// any time, so that many streams do not delay other frames.
+func (f *frameWriter) sendStream(frame helper.Frame) error {
+	f.streams.Lock()
+	defer f.streams.Unlock()
+	return f.send(frame)
 }
 
 // redirect sends all later frames to another writer.

@@ -84,7 +84,7 @@ func (s *server) notifyOuter(c *command) {
 // withoutTools removes the variables for tool calls. The helper inherits them if it
 // runs inside another sandbox, whose tools its commands must not call.
 func withoutTools(environ []string) []string {
-	names := []string{helper.SocketVariable, helper.TokenVariable, helper.LocalVariable, pathVariable, functionVariable}
+	names := []string{helper.SocketVariable, helper.TokenVariable, helper.LocalVariable, helper.BridgeVariable, pathVariable, functionVariable}
 	return slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
 		return slices.Contains(names, name)

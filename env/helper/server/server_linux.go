@@ -79,6 +79,8 @@ type server struct {
 	ended bool
 	lease *time.Timer // nil without a lease
 	job   *job        // the running or the last job that is not nested
+
+	bridge *bridge // of the running command, or the last one that had a bridge
 }
 
 // job is one command or file transfer.
@@ -167,6 +169,8 @@ func (s *server) handle(ctx context.Context, f helper.Frame) error {
 		return nil
 	case helper.KindToolResponse:
 		return s.tools.respond(f)
+	case helper.KindStreamData, helper.KindStreamCredit, helper.KindStreamClose:
+		return s.acceptStream(f)
 	case helper.KindKeepalive:
 		return nil
 	default:
@@ -282,6 +286,9 @@ func (s *server) run(ctx context.Context, f helper.Frame) error {
 	if settings.Dir != "" {
 		c.Dir = s.absolute(settings.Dir)
 	}
+	if settings.Bridge && (settings.AllowTools || settings.Outer != 0) {
+		return fmt.Errorf("%w: bridge of a command with tools", helper.ErrFrame)
+	}
 	if settings.AllowTools || settings.Outer != 0 {
 		return s.runWithTools(ctx, f.ID, settings, c)
 	}
@@ -289,10 +296,23 @@ func (s *server) run(ctx context.Context, f helper.Frame) error {
 	if err != nil {
 		return err
 	}
+	var b *bridge
+	var failure string
+	if settings.Bridge {
+		if b, err = s.openBridge(); err != nil {
+			failure = fmt.Sprintf("The bridge cannot be offered: %v.", err)
+		} else {
+			c.Env = process.MergeEnv(c.Env, map[string]string{helper.BridgeVariable: b.address})
+		}
+	}
 	go func() { // newJob or close waits for it
 		defer close(j.done)
 		defer j.cancel(nil)
-		res, err := s.runner.Run(ctx, c, &outputWriter{s.out, j.id})
+		res, err := env.Result{ExitCode: -1, OOMKilled: -1, Failure: failure}, error(nil)
+		if failure == "" {
+			res, err = s.runner.Run(ctx, c, &outputWriter{s.out, j.id})
+		}
+		b.close()
 		s.sendReport(j, helper.KindExit, report(res, err))
 	}()
 	return nil

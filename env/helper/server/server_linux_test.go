@@ -302,7 +302,7 @@ func TestLeaseIsRenewed(t *testing.T) {
 }
 
 func TestMalformedInput(t *testing.T) {
-	setup := frame(t, helper.KindSetup, []byte(`{"version":4}`))
+	setup := frame(t, helper.KindSetup, []byte(`{"version":5}`))
 	run := func(settings, script string) []byte {
 		body := append([]byte{0, 0, 0, byte(len(settings))}, settings...)
 		return frame(t, helper.KindRun, append(body, script...))
@@ -313,8 +313,8 @@ func TestMalformedInput(t *testing.T) {
 		"setup twice":          append(bytes.Clone(setup), setup...),
 		"setup is not JSON":    frame(t, helper.KindSetup, []byte("hello")),
 		"other version":        frame(t, helper.KindSetup, []byte(`{"version":99}`)),
-		"negative lease":       frame(t, helper.KindSetup, []byte(`{"version":4,"lease_seconds":-1}`)),
-		"unknown kind":         append(bytes.Clone(setup), frame(t, 'Z', nil)...),
+		"negative lease":       frame(t, helper.KindSetup, []byte(`{"version":5,"lease_seconds":-1}`)),
+		"unknown kind":         append(bytes.Clone(setup), frame(t, '?', nil)...),
 		"length zero":          append(bytes.Clone(setup), 0, 0, 0, 0),
 		"length of everything": append(bytes.Clone(setup), 0xff, 0xff, 0xff, 0xff),
 		"cut frame":            append(bytes.Clone(setup), 0, 0, 0, 9, 'R'),

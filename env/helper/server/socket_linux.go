@@ -85,21 +85,32 @@ func (s *toolServer) accept(listener *os.File) {
 		return
 	}
 	for {
+		conn, err := acceptConn(raw)
+		if err != nil {
+			return
+		}
+		p := &pendingConn{conn}
+		if !s.addPending(p) {
+			return
+		}
+		s.workers.Go(func() { s.serve(p) })
+	}
+}
+
+// acceptConn waits for a connection. It returns an error when the listener is closed.
+func acceptConn(listener syscall.RawConn) (*os.File, error) {
+	for {
 		connFD := -1
 		var acceptErr error
-		err := raw.Read(func(fd uintptr) bool {
+		err := listener.Read(func(fd uintptr) bool {
 			connFD, _, acceptErr = syscall.Accept4(int(fd), syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK)
 			return !errors.Is(acceptErr, syscall.EAGAIN)
 		})
 		switch {
 		case err != nil:
-			return
+			return nil, err
 		case acceptErr == nil:
-			p := &pendingConn{os.NewFile(uintptr(connFD), "request")}
-			if !s.addPending(p) {
-				return
-			}
-			s.workers.Go(func() { s.serve(p) })
+			return os.NewFile(uintptr(connFD), "connection"), nil
 		case errors.Is(acceptErr, syscall.EMFILE), errors.Is(acceptErr, syscall.ENFILE), errors.Is(acceptErr, syscall.ENOMEM):
 			time.Sleep(10 * time.Millisecond) // wait until another connection is closed
 		}

@@ -44,7 +44,7 @@ func (s *server) get(ctx context.Context, f helper.Frame) error {
 	if err != nil {
 		return err
 	}
-	j.credit = helper.NewCredit()
+	j.credit = helper.NewCredit(helper.Window)
 	s.runTransfer(j, func() error {
 		w := bufio.NewWriterSize(&getWriter{ctx: ctx, job: j, out: s.out}, helper.MaxChunk)
 		if err := files.Pack(w, path); err != nil {

@@ -158,7 +158,13 @@ func (b *builder) withoutResponses() *trajectories.Transcript {
 
 // agent returns the description of the agent.
 func (b *builder) agent() Agent {
-	a := Agent{Name: "mini", Version: b.t.Header.MiniVersion}
+	a := Agent{Name: b.t.Header.AgentName(), Version: b.t.Header.MiniVersion}
+	for _, r := range b.t.OtherRecords {
+		var run trajectories.AgentRun
+		if r.Type == trajectories.TypeAgentRun && json.Unmarshal(r.Data, &run) == nil {
+			a.Version = cmp.Or(run.Version, "unknown") // mini is not the agent
+		}
+	}
 	if i := b.t.Import; i != nil {
 		a.Name, a.Version = i.Agent, i.AgentVersion
 	}

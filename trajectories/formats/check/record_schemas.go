@@ -30,6 +30,8 @@ var recordSchemas = map[trajectories.Type]recordSchema{
 	trajectories.TypeCall:       schemaOf[trajectories.Call]("usage", "cost", "start"),
 	trajectories.TypeExecution:  schemaOf[trajectories.Execution]("command", "output", "returncode"),
 	trajectories.TypeChildCall:  schemaOf[trajectories.ChildCall]("child", "usage", "cost"),
+	trajectories.TypeExchange:   schemaOf[trajectories.Exchange]("dialect", "thread", "request", "usage", "cost", "start"),
+	trajectories.TypeAgentRun:   schemaOf[trajectories.AgentRun]("name", "command", "exit_code", "output"),
 	trajectories.TypeDecision:   schemaOf[trajectories.CommandDecision]("command", "action"),
 	trajectories.TypeLimits:     schemaOf[trajectories.Limits]("steps", "cost"),
 	trajectories.TypeModel:      schemaOf[trajectories.ModelChange]("name"),

@@ -74,7 +74,7 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVarP(&o.Output, "output", "o", "", "`FOLDER` of the run (default: a new one below mini-runs/)")
 	f.IntP("workers", "w", 1, "number of instances to run in parallel")
 	f.IntP("attempts", "k", 1, "number of attempts for each instance")
-	f.String("agent", "", "`NAME` of the agent: mini, oracle or nop (default \"mini\")")
+	f.String("agent", "", "`NAME|FILE` of the agent: mini, oracle, nop, another one, or its definition (default \"mini\")")
 	f.String("replies", "", "`FILE` of replies for a scripted model: a YAML list of texts (docs/models.md); \"wrong\" stands for the demo's wrong ones")
 	f.BoolVar(&o.emptyFolder, "empty-folder", false, "begin in an empty folder if the sandbox lacks the row's repository")
 	f.String("network", "", "container network: none, bridge or a network's name (default \"none\")")

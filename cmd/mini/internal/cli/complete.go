@@ -74,7 +74,7 @@ func setCompletions(root *cobra.Command) {
 		"subset":            cmdutil.CompleteNamesOrFiles(datasetopen.Names),
 		"split":             cmdutil.CompleteWords("dev", "test", "train", "validation"),
 		"instance":          completeInstance,
-		"agent":             cmdutil.CompleteWords(setup.AgentClasses...),
+		"agent":             cmdutil.CompleteNamesOrFiles(func() []string { return setup.AgentClasses }),
 		"model-class":       cmdutil.CompleteWords(configs.ModelClasses...),
 		"profile":           cmdutil.CompleteNamesOrFiles(settings.ProfileCompletions),
 		"local":             cmdutil.CompleteWords("ollama", "vllm", "llama.cpp", "http://127.0.0.1:"),

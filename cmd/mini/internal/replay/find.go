@@ -143,6 +143,9 @@ func (r *recording) open() {
 	if err == nil && r.file == nil {
 		err = fmt.Errorf("%s is empty", r.path)
 	}
+	if err == nil && r.file.Header.AgentName() != "mini" {
+		err = fmt.Errorf("%s is of the agent %s, whose commands mini knows only from its messages", r.path, text.Printable(r.file.Header.AgentName()))
+	}
 	if err != nil {
 		r.err = err
 		return

@@ -1,0 +1,465 @@
+package bridge_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/minibench/mini/agent/bridge"
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/model/fake"
+	"github.com/minibench/mini/model/ratelimit"
+	"github.com/minibench/mini/model/raw"
+	"github.com/minibench/mini/model/retry"
+	"github.com/minibench/mini/model/scripted"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	key     = "sk-provider-key-0123456789"
+	replies = `"*": [{content: "` + "one\\n\\n```bash\\nls\\n```" + `", usage: {prompt_tokens: 100, completion_tokens: 20, cached_tokens: 40}}, {content: two, usage: {prompt_tokens: 200, completion_tokens: 10}}]`
+)
+
+var price = model.Price{Input: 2, Output: 8, Cached: 0.5}
+
+// fixture is a bridge between an agent's client and a fake provider.
+type fixture struct {
+	t        *testing.T
+	provider *fake.Server
+	bridge   *bridge.Bridge
+	client   *http.Client
+
+	mu        sync.Mutex
+	exchanges []bridge.Exchange
+	refuse    error // returned by Begin
+}
+
+// start starts a fixture. Everything is in memory, for synctest.
+func start(t *testing.T, c fake.Config, change func(*bridge.Config)) *fixture {
+	t.Helper()
+	script, err := scripted.Parse("replies.yaml", []byte(replies))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Script == nil {
+		c.Script = script
+	}
+	c.Price, c.CheckKey = price, func(k string) bool { return k == key }
+	f := &fixture{t: t}
+	if f.provider, err = fake.New(c); err != nil {
+		t.Fatal(err)
+	}
+	l := fake.NewMemoryListener()
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = f.provider.Serve(l) // ends with Close
+	}()
+	toProvider := &http.Client{Transport: &http.Transport{DialContext: l.DialContext}}
+	m := raw.New(raw.Config{BaseURL: "http://fake/v1", Key: key, Price: price, HTTPClient: toProvider})
+	cfg := bridge.Config{
+		Model: retry.New(ratelimit.New(ratelimit.Config{}).Wrap(m), retry.Policy{}), ModelName: "real",
+		Dialects: []string{"chat", "responses", "messages", "gemini"},
+		Begin: func() error {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			return f.refuse
+		},
+		Record: func(x bridge.Exchange) error {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.exchanges = append(f.exchanges, x)
+			return nil
+		},
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	f.bridge = bridge.New(t.Context(), cfg)
+	f.client = &http.Client{Transport: &http.Transport{
+		MaxConnsPerHost: 64, // as the helper
+		DialContext:     func(context.Context, string, string) (net.Conn, error) { return f.dial(), nil },
+	}}
+	t.Cleanup(func() {
+		f.client.CloseIdleConnections()
+		f.bridge.Close()
+		toProvider.CloseIdleConnections()
+		if err := f.provider.Close(); err != nil {
+			t.Error(err)
+		}
+		_ = l.Close()
+		<-served
+	})
+	return f
+}
+
+func (f *fixture) dial() net.Conn {
+	conn, ok := f.bridge.Open().(net.Conn)
+	if !ok {
+		f.t.Fatal("the connection is no net.Conn")
+	}
+	return conn
+}
+
+// dialectRequest is a request of each dialect.
+type dialectRequest struct{ name, path, body, header string }
+
+func requests(stream bool) []dialectRequest {
+	gemini := "generateContent"
+	if stream {
+		gemini = "streamGenerateContent?alt=sse"
+	}
+	return []dialectRequest{
+		{"chat", "/v1/chat/completions", fmt.Sprintf(`{"model":"mine","temperature":0.25,"stream":%t,"messages":[{"role":"user","content":"do it"}]}`, stream), "Authorization"},
+		{"responses", "/responses", fmt.Sprintf(`{"model":"mine","stream":%t,"input":"do it","tools":[{"type":"web_search"}]}`, stream), "Authorization"},
+		{"messages", "/v1/messages?beta=true", fmt.Sprintf(`{"model":"mine","max_tokens":9,"stream":%t,"messages":[{"role":"user","content":"do it"}]}`, stream), "X-Api-Key"},
+		{"gemini", "/v1beta/models/mine:" + gemini, `{"contents":[{"role":"user","parts":[{"text":"do it"}]}]}`, "X-Goog-Api-Key"},
+	}
+}
+
+// post sends a request of the agent, and returns the response with its body.
+func (f *fixture) post(ctx context.Context, r dialectRequest, change ...func(http.Header)) (*http.Response, string) {
+	f.t.Helper()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://bridge"+r.path, strings.NewReader(r.body))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	token := f.bridge.Token()
+	if r.header == "Authorization" {
+		token = "Bearer " + token
+	}
+	req.Header.Set(r.header, token)
+	for _, c := range change {
+		c(req.Header)
+	}
+	resp, err := f.client.Do(req)
+	if err != nil {
+		f.t.Error(err)
+		return &http.Response{}, ""
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil && ctx.Err() == nil {
+		f.t.Error(err)
+	}
+	return resp, string(body)
+}
+
+// checkBooks compares the recorded usage and cost with the provider's.
+func (f *fixture) checkBooks() {
+	f.t.Helper()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var usage model.Usage
+	var cost model.Cost
+	for _, x := range f.exchanges {
+		usage, cost = usage.Add(x.Reply.Usage), cost+x.Reply.Cost
+	}
+	books := f.provider.Stats().Charged
+	if usage != books.Usage || cost-books.Cost > 1e-12 || books.Cost-cost > 1e-12 {
+		f.t.Errorf("recorded %+v, %v; charged %+v, %v", usage, cost, books.Usage, books.Cost)
+	}
+}
+
+func TestDialects(t *testing.T) {
+	for _, stream := range []bool{false, true} {
+		for i, r := range requests(stream) {
+			t.Run(fmt.Sprintf("%s stream=%t", r.name, stream), func(t *testing.T) {
+				f := start(t, fake.Config{Models: []string{"real"}}, nil)
+				resp, body := f.post(t.Context(), r)
+				if resp.StatusCode != http.StatusOK || !strings.Contains(body, "one") {
+					t.Fatalf("status %d, body %s", resp.StatusCode, body)
+				}
+				if stream != strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+					t.Errorf("content type %s", resp.Header.Get("Content-Type"))
+				}
+				if r.name == "chat" && strings.Contains(body, `"usage":{`) == stream {
+					t.Error("the usage chunk is for mini only")
+				}
+				x := f.exchanges[0]
+				if x.RequestedModel != "mine" || len(x.Messages) != 1 || x.Messages[0].Content != "do it" || !strings.Contains(x.Reply.Message.Content, "one") {
+					t.Errorf("exchange %+v", x)
+				}
+				if r.name == "chat" && string(x.Request.Get("temperature")) != "0.25" {
+					t.Error("a field of the agent was changed")
+				}
+				if r.name == "responses" && (x.Request.Get("tools") != nil || !strings.Contains(fmt.Sprint(x.Edits), "web_search")) {
+					t.Errorf("a tool of the provider was passed on: %v", x.Edits)
+				}
+				f.checkBooks()
+				if n := f.provider.Stats().Charged.Replies; n != 1 {
+					t.Errorf("%d replies", n)
+				}
+				_ = i
+			})
+		}
+	}
+}
+
+// TestFaults: mini repeats failed requests, and the agent sees only the answer, or an error
+// once a part of the answer was sent. Cost and tokens are those of the provider.
+func TestFaults(t *testing.T) {
+	for _, name := range []string{"rate-limit", "overloaded", "server-error", "bad-gateway", "reset", "cut", "bad-json"} {
+		for _, stream := range []bool{false, true} {
+			for _, r := range requests(stream) {
+				t.Run(fmt.Sprintf("%s %s stream=%t", name, r.name, stream), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						f := start(t, fake.Config{Plan: &fake.Plan{Rules: []fake.Rule{{Faults: []string{name}, Requests: []int{1}}}}}, nil)
+						resp, body := f.post(t.Context(), r)
+						broken := stream && (name == "cut" || name == "bad-json")
+						switch {
+						case resp.StatusCode != http.StatusOK:
+							t.Errorf("status %d: %s", resp.StatusCode, body)
+						case broken && !strings.Contains(body, `"error"`):
+							t.Errorf("a cut stream ends with %.200s", body[max(0, len(body)-200):])
+						case !broken && !strings.Contains(body, "one"):
+							t.Errorf("body %s", body)
+						}
+						f.checkBooks()
+					})
+				})
+			}
+		}
+	}
+}
+
+func TestFinalError(t *testing.T) {
+	f := start(t, fake.Config{Models: []string{"other"}}, nil)
+	for _, r := range requests(true) {
+		resp, body := f.post(t.Context(), r)
+		if resp.StatusCode != http.StatusNotFound || resp.Header.Get("X-Should-Retry") != "false" || !strings.Contains(body, "real") {
+			t.Errorf("%s: status %d, %v, %s", r.name, resp.StatusCode, resp.Header, body)
+		}
+	}
+}
+
+// TestUnusableAnswers: the agent gets an error, not the last broken answer.
+func TestUnusableAnswers(t *testing.T) {
+	for _, name := range []string{"bad-json", "cut", "bad-gateway", "reset"} {
+		for _, r := range requests(false) {
+			synctest.Test(t, func(t *testing.T) {
+				f := start(t, fake.Config{Plan: &fake.Plan{Rules: []fake.Rule{{Faults: []string{name}}}}}, nil)
+				resp, body := f.post(t.Context(), r)
+				if resp.StatusCode < 500 || !json.Valid([]byte(body)) {
+					t.Errorf("%s %s: status %d, %s", name, r.name, resp.StatusCode, body)
+				}
+				if len(f.exchanges) != 1 || f.exchanges[0].Err == nil {
+					t.Errorf("%s %s: exchanges %+v", name, r.name, f.exchanges)
+				}
+			})
+		}
+	}
+}
+
+func TestToken(t *testing.T) {
+	f := start(t, fake.Config{}, nil)
+	for _, r := range requests(false) {
+		resp, body := f.post(t.Context(), r, func(h http.Header) { h.Set(r.header, "Bearer "+key) })
+		if resp.StatusCode != http.StatusUnauthorized || strings.Contains(body, key) {
+			t.Errorf("%s: status %d with another key, body %s", r.name, resp.StatusCode, body)
+		}
+	}
+	late := f.dial()
+	f.client.CloseIdleConnections()
+	f.bridge.Close()
+	if _, err := late.Write([]byte("GET / HTTP/1.1\r\n\r\n")); err == nil {
+		t.Error("a connection is open after the attempt")
+	}
+	w := &recorder{header: http.Header{}}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://bridge/v1/chat/completions", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+f.bridge.Token())
+	if f.bridge.ServeHTTP(w, req); w.status != http.StatusUnauthorized {
+		t.Errorf("status %d after the attempt", w.status)
+	}
+	if n := f.provider.Stats().Total; n != 0 {
+		t.Errorf("the provider got %d requests", n)
+	}
+}
+
+type recorder struct {
+	header http.Header
+	status int
+}
+
+func (r *recorder) Header() http.Header         { return r.header }
+func (r *recorder) Write(b []byte) (int, error) { return len(b), nil }
+func (r *recorder) WriteHeader(status int)      { r.status = status }
+
+func TestOtherEndpoints(t *testing.T) {
+	var unknown []string
+	f := start(t, fake.Config{}, func(c *bridge.Config) { c.OnUnknown = func(e string) { unknown = append(unknown, e) } })
+	for _, tt := range []struct {
+		method, path string
+		status       int
+		text         string
+	}{
+		{http.MethodGet, "/v1/models", 200, `"real"`},
+		{http.MethodGet, "/", 200, ""},
+		{http.MethodPost, "/v1/messages/count_tokens", 200, "input_tokens"},
+		{http.MethodPost, "/v1beta/models/x:countTokens", 200, "totalTokens"},
+		{http.MethodPost, "/v1/embeddings", 404, "unknown endpoint"},
+		{http.MethodPost, "/v1/embeddings", 404, "unknown endpoint"},
+		{http.MethodGet, "/v1/../../etc/passwd", 404, "unknown endpoint"},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), tt.method, "http://bridge"+tt.path, strings.NewReader(`{"messages":[]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("X-Api-Key", f.bridge.Token())
+		resp, err := f.client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if resp.StatusCode != tt.status || !bytes.Contains(body, []byte(tt.text)) {
+			t.Errorf("%s %s: status %d, %s", tt.method, tt.path, resp.StatusCode, body)
+		}
+	}
+	if len(unknown) != 2 {
+		t.Errorf("unknown endpoints %q", unknown)
+	}
+	if len(f.exchanges) != 0 {
+		t.Errorf("%d exchanges", len(f.exchanges))
+	}
+}
+
+// TestRepeat: a client that repeats a request gets the stored answer.
+func TestRepeat(t *testing.T) {
+	for _, stream := range []bool{false, true} {
+		f := start(t, fake.Config{}, nil)
+		again := func(h http.Header) { h.Set("X-Stainless-Retry-Count", "1") }
+		for _, r := range requests(stream) {
+			_, first := f.post(t.Context(), r)
+			_, second := f.post(t.Context(), r, again)
+			if first == "" || first != second {
+				t.Errorf("%s: %q, then %q", r.name, first, second)
+			}
+		}
+		if n := f.provider.Stats().Total; n != 4 || len(f.exchanges) != 4 {
+			t.Errorf("%d requests, %d exchanges", n, len(f.exchanges))
+		}
+	}
+}
+
+// TestLimit: a refused request does not reach the provider.
+func TestLimit(t *testing.T) {
+	f := start(t, fake.Config{}, nil)
+	f.refuse = errors.New("LimitsExceeded")
+	for _, r := range requests(true) {
+		resp, body := f.post(t.Context(), r)
+		if resp.StatusCode != http.StatusBadRequest || resp.Header.Get("X-Should-Retry") != "false" || !strings.Contains(body, "attempt limit reached") {
+			t.Errorf("%s: status %d, %s", r.name, resp.StatusCode, body)
+		}
+	}
+	if f.provider.Stats().Total != 0 || len(f.exchanges) != 0 {
+		t.Error("a refused request was sent")
+	}
+}
+
+// TestCancel: the agent leaves, and the provider's request is cancelled and recorded.
+func TestCancel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, fake.Config{Plan: &fake.Plan{Rules: []fake.Rule{{Faults: []string{"stall"}, Wait: time.Hour}}}}, nil)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://bridge/v1/messages", strings.NewReader(requests(true)[2].body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("X-Api-Key", f.bridge.Token())
+		resp, err := f.client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if err == nil || !strings.Contains(string(body), "ping") {
+			t.Errorf("%v, body %q; want keepalives while the provider is silent", err, body)
+		}
+		synctest.Wait()
+		if stats := f.provider.Stats(); len(f.exchanges) != 1 || !f.exchanges[0].Cancelled || stats.Requests[0].Outcome == fake.InProgress {
+			t.Errorf("exchanges %+v, requests %+v", f.exchanges, stats.Requests)
+		}
+	})
+}
+
+// TestManyCalls sends 1,000 requests at once.
+func TestManyCalls(t *testing.T) {
+	f := start(t, fake.Config{}, nil)
+	var wg sync.WaitGroup
+	for i := range 1000 {
+		wg.Go(func() {
+			r := requests(i%2 == 0)[i%4]
+			if resp, body := f.post(t.Context(), r); resp.StatusCode != http.StatusOK {
+				t.Errorf("status %d: %s", resp.StatusCode, body)
+			}
+		})
+	}
+	wg.Wait()
+	f.checkBooks()
+	if len(f.exchanges) != 1000 || f.provider.Stats().Charged.Replies != 1000 {
+		t.Errorf("%d exchanges, %d replies", len(f.exchanges), f.provider.Stats().Charged.Replies)
+	}
+}
+
+func TestHostileRequests(t *testing.T) {
+	f := start(t, fake.Config{}, nil)
+	big := requests(false)[0]
+	big.body = `{"model":"` + strings.Repeat("x", 100_000_000) + `"}`
+	if resp, body := f.post(t.Context(), big); resp.StatusCode != http.StatusRequestEntityTooLarge {
+		t.Errorf("100 MB: status %d, %s", resp.StatusCode, body)
+	}
+	for name, body := range map[string]string{
+		"no JSON": "{", "a list": "[]", "two objects": "{}{}", "no messages": `{"messages":1}`,
+		"remote image": `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://example.org/x"}}]}]}`,
+		"deep":         strings.Repeat("[", 100_000),
+	} {
+		r := requests(false)[0]
+		r.body = body
+		if resp, answer := f.post(t.Context(), r); resp.StatusCode != http.StatusBadRequest || !json.Valid([]byte(answer)) {
+			t.Errorf("%s: status %d, %s", name, resp.StatusCode, answer)
+		}
+	}
+	if n := f.provider.Stats().Total; n != 0 {
+		t.Errorf("the provider got %d requests", n)
+	}
+}
+
+// TestGarbage sends what is no HTTP, or no whole request: the connection ends.
+func TestGarbage(t *testing.T) {
+	for name, text := range map[string]string{
+		"nothing": "", "half a body": "POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{",
+		"garbage": "\x00\x01\x02\r\n\r\n", "headers without end": "GET / HTTP/1.1\r\n" + strings.Repeat("A: "+strings.Repeat("b", 1000)+"\r\n", 200),
+		"smuggling": "POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\nxyz",
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := start(t, fake.Config{}, nil)
+				conn := f.dial()
+				go func() { _, _ = conn.Write([]byte(text)) }() // the bridge may close the connection first
+				answer, _ := io.ReadAll(conn)
+				if len(answer) > 0 && !bytes.HasPrefix(answer, []byte("HTTP/1.1 4")) {
+					t.Errorf("answer %.100q", answer)
+				}
+				_ = conn.Close()
+			})
+		})
+	}
+}
