@@ -11,6 +11,12 @@ import (
 	"github.com/minibench/mini/internal/usage"
 )
 
+// otherFlags are flags of Claude Code, Codex and aider, and what does the same.
+var otherFlags = map[string]string{
+	"p": "-t TASK -y", "print": "-t TASK -y", "prompt": "-t TASK", "message": "-t TASK",
+	"yes": "-y", "yes-always": "-y", "full-auto": "-y", "dangerously-skip-permissions": "-y",
+}
+
 // flagError converts an error of the flag parser into a usage error that names a
 // similar flag, an alternative or the help of the command.
 func flagError(cmd *cobra.Command, err error) error {
@@ -24,6 +30,9 @@ func flagError(cmd *cobra.Command, err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		if answer := settings.HarnessFlagAnswers[unknown.GetSpecifiedName()]; answer != "" && cmd.Name() == "eval" {
 			return usage.Errorf("--%s: %s", unknown.GetSpecifiedName(), answer)
+		}
+		if answer := otherFlags[unknown.GetSpecifiedName()]; answer != "" && cmd == cmd.Root() {
+			return usage.Errorf("%w; use %s", err, answer)
 		}
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
