@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,6 +21,9 @@ import (
 
 // installTimeout bounds a script that installs an agent.
 const installTimeout = 10 * time.Minute
+
+// maxInstallError bounds the text of an error about a script, in bytes.
+const maxInstallError = 300
 
 // labelAgent is the label with the id of the image in which an agent was installed.
 const labelAgent = "mini.agent.of"
@@ -92,6 +96,9 @@ func (n *Installation) ensure(ctx context.Context, tag, baseID string, c docker.
 	})
 	if built, ok := errors.AsType[*env.Error](err); ok && built.Status == env.ImageBuildFailed && ctx.Err() == nil {
 		built.Op = "install the agent in image " + c.Image
+		if text := built.Err.Error(); len(text) > maxInstallError { // the engine repeats the script
+			built.Err = errors.New("..." + strings.ToValidUTF8(text[len(text)-maxInstallError:], ""))
+		}
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		if n.failed == nil {

@@ -45,7 +45,7 @@ func TestInstallation(t *testing.T) {
 			}
 		}
 	})
-	if err := os.WriteFile(filepath.Join(folder, "Dockerfile"), []byte("FROM "+dockertest.Image(t)+"\nUSER nobody\nLABEL x="+base+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, "Dockerfile"), []byte("FROM "+dockertest.Image(t)+"\nUSER nobody\nENTRYPOINT [\"env\"]\nLABEL x="+base+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := images.Ensure(t.Context(), base, folder, harbor.Environment{}); err != nil {
@@ -80,6 +80,9 @@ echo "it's \"\$done\" \\"
 		}
 		defer release()
 		built = append(built[:1], c.Image)
+		if found, err := images.Engine.Inspect(t.Context(), c.Image); err != nil || strings.Join(found.Entrypoint, " ") != "env" {
+			t.Errorf("%+v, %v", found, err)
+		}
 		sandbox, err := images.Engine.Start(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)
@@ -98,12 +101,12 @@ echo "it's \"\$done\" \\"
 	}
 
 	// A script that fails is not run again for the next attempt.
-	broken := &harborrun.Installation{Images: images, Script: "cat /proc/sys/kernel/random/uuid; false; true"}
+	broken := &harborrun.Installation{Images: images, Script: "cat /proc/sys/kernel/random/uuid; false; true #" + strings.Repeat("x", 10000)}
 	logs := map[string]bool{}
 	for range 2 {
 		_, _, err := broken.Container(t.Context(), docker.Config{Image: base})
 		e, ok := errors.AsType[*env.Error](err)
-		if !ok || e.Status != env.ImageBuildFailed || !strings.HasPrefix(e.Hint, "see ") {
+		if !ok || e.Status != env.ImageBuildFailed || !strings.HasPrefix(e.Hint, "see ") || len(err.Error()) > 1000 {
 			t.Fatalf("%v", err)
 		}
 		log, err := os.ReadFile(strings.TrimPrefix(e.Hint, "see "))
