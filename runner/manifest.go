@@ -27,6 +27,8 @@ type Manifest struct {
 	Dataset     Dataset      `json:"dataset"`
 	Model       ClassAndName `json:"model"`
 	Environment ClassAndName `json:"environment"`
+	// AgentFolderSHA256 is the hash of the folder of another agent; "" if it has none.
+	AgentFolderSHA256 string `json:"agent_folder_sha256,omitempty"`
 	// Profile is the name of the configuration profile.
 	Profile string `json:"profile,omitempty"`
 	// Capabilities are the agent's features beyond the shell; null if none.

@@ -48,13 +48,15 @@ const (
 
 // AgentRun describes an agent other than mini's own after it has ended.
 type AgentRun struct {
-	Name     string   `json:"name"`
-	Version  string   `json:"version,omitempty"`
-	Dialect  string   `json:"dialect,omitempty"`
-	Command  string   `json:"command"`
-	SHA256   string   `json:"definition_sha256,omitempty"` // of the definition, in hex
-	Env      []string `json:"env,omitempty"`               // names of variables
-	ExitCode int      `json:"exit_code"`
+	Name    string `json:"name"`
+	Version string `json:"version,omitempty"`
+	Dialect string `json:"dialect,omitempty"`
+	Command string `json:"command"`
+	SHA256  string `json:"definition_sha256,omitempty"` // of the definition, in hex
+	// FolderSHA256 is the hash of the agent's folder, in hex; "" if it has none.
+	FolderSHA256 string   `json:"folder_sha256,omitempty"`
+	Env          []string `json:"env,omitempty"` // names of variables
+	ExitCode     int      `json:"exit_code"`
 	// Output is what the agent wrote: if Truncated is set, the beginning, of Head bytes,
 	// and the end.
 	Output    Bytes   `json:"output"`

@@ -32,15 +32,25 @@ const (
 	PromptArgument = "argument" // in the variable $MINI_PROMPT, for an argument of the command
 )
 
-// maxArgument bounds a task that is an argument: Linux allows 128 KiB.
-const maxArgument = 120 << 10
+const (
+	// maxArgument bounds a task that is an argument: Linux allows 128 KiB.
+	maxArgument = 120 << 10
+	maxInstall  = 32 << 10 // bytes of an install script
+)
 
 // Definition says how an agent is started. Command is a shell script. In Env and Files,
 // only the variables $MINI_URL (of the bridge), $MINI_TOKEN (the API key), $MINI_MODEL,
-// $MINI_STATE (an empty folder outside the repository) and $MINI_PROMPT_FILE are replaced.
+// $MINI_STATE (an empty folder outside the repository), $MINI_PROMPT_FILE and $MINI_AGENT
+// (Folder) are replaced.
 type Definition struct {
 	Name    string `yaml:"name"`
 	Command string `yaml:"command"`
+	// Folder is a folder of the host with the agent's program, relative to the definition.
+	Folder string `yaml:"folder"`
+	// Install is a script for sh -e that installs the program: root runs it once per image.
+	Install string `yaml:"install"`
+	// InstallNetwork is the network of Install: "bridge" (default) or "none".
+	InstallNetwork string `yaml:"install_network"`
 	// Version is a command that prints the agent's version; may be empty.
 	Version string `yaml:"version"`
 	Prompt  string `yaml:"prompt"`
@@ -82,6 +92,9 @@ func Parse(data []byte) (Definition, error) {
 	if d.Task == "" {
 		d.Task = "{task}"
 	}
+	if d.InstallNetwork == "" {
+		d.InstallNetwork = "bridge"
+	}
 	if err := d.validate(); err != nil {
 		return d, fmt.Errorf("read agent definition: %w", err)
 	}
@@ -96,6 +109,10 @@ func (d Definition) validate() error {
 		return fmt.Errorf("prompt: %.40q is not one of stdin, file, argument", d.Prompt)
 	case d.Dialect != "" && dialect.ByName(d.Dialect) == nil:
 		return fmt.Errorf("dialect: %.40q is not one of %s", d.Dialect, strings.Join(dialect.Names, ", "))
+	case len(d.Install) > maxInstall:
+		return fmt.Errorf("install: the script has more than %d bytes; put it into folder, and copy from there in command", maxInstall)
+	case d.InstallNetwork != "bridge" && d.InstallNetwork != "none":
+		return fmt.Errorf("install_network: %.40q is not one of bridge, none", d.InstallNetwork)
 	case d.ServerTools != "" && d.ServerTools != "allow":
 		return fmt.Errorf("server_tools: %.40q is not allow", d.ServerTools)
 	}

@@ -31,6 +31,9 @@ type Config struct {
 	ModelName string
 	// Dialects are the names of those that the model's provider speaks.
 	Dialects []string
+	// Dir is the folder of the definition as the sandbox has it, and FolderSHA256 the hash
+	// of its content; both are "" if there is none.
+	Dir, FolderSHA256 string
 }
 
 // Agent is an agent other than mini's own. It implements runner.Agent.
@@ -42,6 +45,12 @@ type Agent struct {
 
 // New returns an agent. own has the limits and the settings of the diff.
 func New(own *agent.Agent, def Definition, cfg Config) *Agent { return &Agent{own, def, cfg} }
+
+// Definition returns the definition of the agent.
+func (a *Agent) Definition() Definition { return a.def }
+
+// FolderSHA256 returns Config.FolderSHA256.
+func (a *Agent) FolderSHA256() string { return a.cfg.FolderSHA256 }
 
 // Run implements runner.Agent.
 func (a *Agent) Run(ctx context.Context, s agent.Session) trajectories.Outcome {
@@ -56,7 +65,7 @@ func (a *Agent) work(ctx context.Context, attempt *agent.Attempt) error {
 	if a.def.Prompt == PromptArgument && len(prompt) > maxArgument {
 		return &env.Error{Status: env.SetupFailed, Op: "start agent", Err: fmt.Errorf("the task of %d bytes is too long for an argument", len(prompt)), Hint: "set prompt: file or stdin in the agent's definition"}
 	}
-	run := trajectories.AgentRun{Name: a.def.Name, Dialect: a.def.Dialect, Command: a.def.Command, SHA256: a.def.sha256}
+	run := trajectories.AgentRun{Name: a.def.Name, Dialect: a.def.Dialect, Command: a.def.Command, SHA256: a.def.sha256, FolderSHA256: a.cfg.FolderSHA256}
 	for name := range a.def.Env {
 		run.Env = append(run.Env, name)
 	}
@@ -83,7 +92,7 @@ func (a *Agent) work(ctx context.Context, attempt *agent.Attempt) error {
 	})
 	start := time.Now()
 	res, err := s.Environment.Execute(ctx, env.Command{
-		Script: a.def.script(prompt, b.Token(), a.cfg.ModelName), Timeout: commandTimeout, OutputLimit: outputLimit, Bridge: b.Open,
+		Script: a.exportDir() + a.def.script(prompt, b.Token(), a.cfg.ModelName), Timeout: commandTimeout, OutputLimit: outputLimit, Bridge: b.Open,
 	})
 	b.Close()
 	run.ExitCode, run.Output, run.Truncated, run.Bytes = res.ExitCode, res.Output, res.Truncated, res.Bytes
@@ -147,12 +156,20 @@ func describe(res env.Result) string {
 	return text
 }
 
+// exportDir returns the command that sets $MINI_AGENT.
+func (a *Agent) exportDir() string {
+	if a.cfg.Dir == "" {
+		return ""
+	}
+	return "export MINI_AGENT=" + quote(a.cfg.Dir) + "\n"
+}
+
 // version runs the command that prints the agent's version.
 func (a *Agent) version(ctx context.Context, e env.Environment) (string, error) {
 	if a.def.Version == "" {
 		return "", nil
 	}
-	res, err := e.Execute(ctx, env.Command{Script: "(" + a.def.Version + "\n) </dev/null", Timeout: versionTimeout})
+	res, err := e.Execute(ctx, env.Command{Script: a.exportDir() + "(" + a.def.Version + "\n) </dev/null", Timeout: versionTimeout})
 	if err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)

@@ -314,6 +314,7 @@ func TestPromptTooLong(t *testing.T) {
 func TestInvalidDefinitions(t *testing.T) {
 	for text, want := range map[string]string{
 		"{}": "command", "command: x\nprompt: telepathy": "prompt", "command: x\ndialect: latin": "dialect",
+		"command: x\ninstall_network: host": "install_network", "command: x\ninstall: " + strings.Repeat("x", 40<<10): "install",
 		"command: x\nenv: {'A;rm': b}": "env", "command: x\nfiles: {../x: y}": "files", "comand: x": "comand", "command: x\nserver_tools: on": "server_tools",
 	} {
 		if _, err := external.Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {

@@ -21,6 +21,7 @@ type Build struct {
 	Labels  map[string]string
 	// MemoryBytes limits the memory of each command of the Dockerfile; 0 means no limit.
 	MemoryBytes int64
+	Network     string    // of each command: "none", or "" for the engine's default
 	Log         io.Writer // gets the output of the build
 }
 
@@ -43,7 +44,7 @@ func (e *Engine) Build(ctx context.Context, b Build) error {
 	}
 	resp, err := e.api.ImageBuild(ctx, b.Context, build.ImageBuildOptions{
 		Tags: []string{b.Tag}, Labels: b.Labels, Memory: b.MemoryBytes, MemorySwap: b.MemoryBytes,
-		Remove: true, ForceRemove: true, Version: build.BuilderV1,
+		NetworkMode: b.Network, Remove: true, ForceRemove: true, Version: build.BuilderV1,
 	})
 	if err != nil {
 		return failed(err)

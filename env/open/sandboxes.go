@@ -54,6 +54,9 @@ type Sandboxes struct {
 	// ForTask changes the configuration of a container for the row of a task folder, and
 	// makes the image available; nil if there are no such rows.
 	ForTask func(ctx context.Context, in datasets.Instance, c docker.Config) (docker.Config, error)
+	// Install, unless nil, returns the configuration with the image that has the agent's
+	// program, which is not removed until release is called.
+	Install func(ctx context.Context, c docker.Config) (_ docker.Config, release func(), err error)
 	// scrubImages means that containers start from images that were scrubbed once.
 	scrubImages bool
 
@@ -275,6 +278,14 @@ func (s *Sandboxes) docker(ctx context.Context, cfg *configs.Resolved, run strin
 			if c, err = s.ForTask(ctx, in, c); err != nil {
 				return nil, nil, err
 			}
+		}
+		if s.Install != nil {
+			installed, release, err := s.Install(ctx, c)
+			if err != nil {
+				return nil, nil, err
+			}
+			defer release() // the container keeps its image
+			c = installed
 		}
 		sandbox, err := s.Engine.Start(ctx, c)
 		if err != nil {

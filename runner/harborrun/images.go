@@ -34,7 +34,7 @@ const (
 	maxDockerfile = 1 << 20
 )
 
-// Images builds the images of tasks: one build for each image, however many attempts wait.
+// Images builds the images of tasks and those with an agent's program: one build for each image, however many attempts wait.
 type Images struct {
 	Engine *docker.Engine
 	// Bases maps the images of FROM to others; "*" has a prefix for those that the engine
@@ -75,7 +75,21 @@ func (i *Images) ensure(ctx context.Context, tag, dir string, e harbor.Environme
 	if err != nil {
 		return failed(err)
 	}
-	logFile := filepath.Join(i.Dir, strings.ReplaceAll(tag, "/", "_")+".log")
+	return i.build(ctx, docker.Build{
+		Tag: tag, MemoryBytes: max(e.Memory(), docker.DefaultMemoryBytes),
+		Labels: map[string]string{labelBases: bases, "mini.task": "1"},
+	}, seconds(e.BuildTimeout, defaultBuildTimeout), "environment.build_timeout_sec", func(w io.Writer) error {
+		return writeContext(w, dir, dockerfile, ignored)
+	})
+}
+
+// build builds an image from the context that write writes, and stores the log. limit is the
+// name of the timeout.
+func (i *Images) build(ctx context.Context, b docker.Build, timeout time.Duration, limit string, write func(io.Writer) error) error {
+	failed := func(err error) error {
+		return &env.Error{Status: env.ImageBuildFailed, Op: "build image " + b.Tag, Err: err}
+	}
+	logFile := filepath.Join(i.Dir, strings.ReplaceAll(b.Tag, "/", "_")+".log")
 	if err := i.Root.MkdirAll(i.Dir); err != nil {
 		return failed(err)
 	}
@@ -84,19 +98,16 @@ func (i *Images) ensure(ctx context.Context, tag, dir string, e harbor.Environme
 		return failed(err)
 	}
 	defer f.Close() //nolint:errcheck // the log is a help, not a result
-	timeout := seconds(e.BuildTimeout, defaultBuildTimeout)
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("it takes longer than environment.build_timeout_sec, %s", timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("it takes longer than %s, %s", limit, timeout))
 	defer cancel()
 	r, w := io.Pipe()
 	done := make(chan struct{})
 	go func() { // ends when r is closed
 		defer close(done)
-		w.CloseWithError(writeContext(w, dir, dockerfile, ignored))
+		w.CloseWithError(write(w))
 	}()
-	err = i.Engine.Build(ctx, docker.Build{
-		Tag: tag, Context: r, Log: &limitedLog{w: f, left: maxBuildLog}, MemoryBytes: max(e.Memory(), docker.DefaultMemoryBytes),
-		Labels: map[string]string{labelBases: bases, "mini.task": "1"},
-	})
+	b.Context, b.Log = r, &limitedLog{w: f, left: maxBuildLog}
+	err = i.Engine.Build(ctx, b)
 	r.Close() //nolint:errcheck // never fails
 	<-done
 	if built, ok := errors.AsType[*env.Error](err); ok {
@@ -109,14 +120,10 @@ func (i *Images) ensure(ctx context.Context, tag, dir string, e harbor.Environme
 // Dockerfile.
 func writeContext(w io.Writer, dir string, dockerfile []byte, ignored *patternmatcher.PatternMatcher) error {
 	out := tar.NewWriter(w)
-	err := out.WriteHeader(&tar.Header{Name: "Dockerfile", Mode: 0o644, Size: int64(len(dockerfile))})
-	if err == nil {
-		_, err = out.Write(dockerfile)
-	}
-	if err != nil {
+	if err := writeDockerfile(out, dockerfile); err != nil {
 		return err
 	}
-	err = harbor.Walk(dir, func(h *tar.Header, content io.Reader) error {
+	err := harbor.Walk(dir, func(h *tar.Header, content io.Reader) error {
 		if h.Name == "Dockerfile" || h.Name == ".dockerignore" {
 			return nil
 		}
@@ -130,6 +137,14 @@ func writeContext(w io.Writer, dir string, dockerfile []byte, ignored *patternma
 		return err
 	})
 	return errors.Join(err, out.Close())
+}
+
+func writeDockerfile(out *tar.Writer, dockerfile []byte) error {
+	err := out.WriteHeader(&tar.Header{Name: "Dockerfile", Mode: 0o644, Size: int64(len(dockerfile))})
+	if err == nil {
+		_, err = out.Write(dockerfile)
+	}
+	return err
 }
 
 func readIgnored(root *rootdir.Dir, dir string) (*patternmatcher.PatternMatcher, error) {

@@ -36,7 +36,7 @@ func (a *activeJob) startSession() error {
 		capabilities = &runner.Capabilities{Compaction: c}
 	}
 	a.changed, err = a.folder.StartSession(runner.Manifest{
-		Profile: a.Profile(), Capabilities: capabilities,
+		Profile: a.Profile(), Capabilities: capabilities, AgentFolderSHA256: a.agentFolderSHA256(),
 		MiniVersion: version.Version,
 		Dataset:     a.Input.Dataset,
 		Model:       runner.ClassAndName{Class: a.Config.Model.Class, Name: modelopen.Name(a.Config)},

@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/agent/external"
 	"github.com/minibench/mini/cmd/mini/internal/system/doctor"
 	"github.com/minibench/mini/configs"
 	envopen "github.com/minibench/mini/env/open"
@@ -58,9 +59,21 @@ func ReadEarlierRun(dir string) (*runner.Run, error) {
 	return run, err
 }
 
+// agentFolderSHA256 returns the hash of the folder of another agent; "" if it has none.
+func (j *Job) agentFolderSHA256() string {
+	other, ok := j.Agent.(*external.Agent)
+	if !ok {
+		return ""
+	}
+	return other.FolderSHA256()
+}
+
 // CheckFolder returns an error if the folder keeps results of another model (repetitions beyond
-// the configured number do not count), or if the limit of open files is too low for the workers.
+// the configured number do not count) or of another content of the agent's folder, or if the limit of open files is too low for the workers.
 func (j *Job) CheckFolder() error {
+	if old := j.EarlierRun.Manifest.AgentFolderSHA256; old != "" && old != j.agentFolderSHA256() {
+		return usage.Errorf("%s was made with another content of the agent's folder; a run cannot mix two agents: pass another folder with -o", j.Dir)
+	}
 	selected := map[string]bool{}
 	for _, in := range j.Input.Rows {
 		selected[in.ID] = true

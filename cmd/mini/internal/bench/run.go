@@ -193,6 +193,7 @@ func (a *activeJob) open(ctx context.Context, notes io.Writer, slots *semaphore.
 	if a.batch, err = a.newBatch(a.sandboxes, a.folder, log); err != nil {
 		return usage.Wrap(err)
 	}
+	a.installAgent()
 	if a.hasTasks() {
 		if err := a.runTasks(ctx, log); err != nil {
 			return usage.Wrap(err)

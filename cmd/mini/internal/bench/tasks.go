@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/minibench/mini/agent/external"
 	"github.com/minibench/mini/cmd/mini/internal/eval"
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
@@ -84,6 +85,25 @@ func lookupTaskVariable(cfg *configs.Resolved) func(string) (string, bool) {
 	}
 }
 
+// images returns what builds images, with its logs in the run folder.
+func (a *activeJob) images() *harborrun.Images {
+	return &harborrun.Images{
+		Engine: a.sandboxes.Engine, Bases: a.Config.Environment.BaseImages,
+		Root: a.folder.Root(), Dir: filepath.Join(a.folder.Dir(), datasets.BuildsDir),
+	}
+}
+
+// installAgent makes containers start from images in which the agent was installed, if its
+// definition says how.
+func (a *activeJob) installAgent() {
+	other, ok := a.Agent.(*external.Agent)
+	if !ok || other.Definition().Install == "" {
+		return
+	}
+	def := other.Definition()
+	a.sandboxes.Install = (&harborrun.Installation{Images: a.images(), Script: def.Install, Network: def.InstallNetwork}).Container
+}
+
 // runTasks makes the batch run tasks in Harbor's form.
 func (a *activeJob) runTasks(ctx context.Context, log *runner.EventLog) error {
 	base, err := envopen.ContainerConfig(a.Config, a.Dir)
@@ -96,10 +116,7 @@ func (a *activeJob) runTasks(ctx context.Context, log *runner.EventLog) error {
 	}
 	tasks := &harborrun.Tasks{Config: harborrun.Config{
 		Agent: a.Agent, Base: base, KeepProcesses: a.Config.Environment.KeepProcesses, Start: a.sandboxes.StartContainer,
-		Images: &harborrun.Images{
-			Engine: a.sandboxes.Engine, Bases: a.Config.Environment.BaseImages,
-			Root: a.folder.Root(), Dir: filepath.Join(a.folder.Dir(), datasets.BuildsDir),
-		},
+		Images: a.images(),
 		Lookup: lookupTaskVariable(a.Config), Redact: envopen.Redact(a.Config), Folder: a.folder, Log: log, SigningKey: key,
 		Repeated: a.Config.Run.Attempts > 1,
 		RunID:    eval.DefaultRunID, Model: modelopen.Name(a.Config), MiniVersion: version.Version,
