@@ -65,7 +65,7 @@ func (r *recorder) newChild(x bridge.Exchange, identity string, s *spawn, unattr
 	if c.file, err = create(c.info); err != nil {
 		return nil, err
 	}
-	c.number, c.thread.journal, c.thread.child = c.file.Number(), c.file, c
+	c.number, c.journal, c.child = c.file.Number(), c.file, c
 	r.children = append(r.children, c)
 	if !unattributed {
 		c.parent.spawned = append(c.parent.spawned, c)
@@ -141,7 +141,7 @@ func (c *child) result() trajectories.ChildResult {
 
 // outcome is submitted, with the last reply as report, if that reply asks for nothing.
 func (c *child) outcome() trajectories.Outcome {
-	err := error(agent.ErrInterrupted)
+	err := agent.ErrInterrupted
 	if !c.replied.IsZero() && len(c.actions) == 0 {
 		err = &agent.Submitted{Patch: []byte(c.last)}
 	}
