@@ -82,6 +82,9 @@ type Session struct {
 	// the agent fills in the task, the folder and the step.
 	Events     *events.Bus
 	StartEvent events.RunStarted
+	// NewChild creates the journal of a subagent of another agent (RunLoop); nil keeps
+	// none.
+	NewChild func(trajectories.Parent) (ChildJournal, error)
 	// RecordTreeHashes records the hash of the working tree during model calls,
 	// so that a rebuilt sandbox can be compared with these hashes.
 	RecordTreeHashes bool
@@ -97,6 +100,14 @@ type Task struct {
 // Recorder stores records in order. *trajectories.Journal implements it.
 type Recorder interface {
 	Append(t trajectories.Type, data any) (trajectories.Record, error)
+}
+
+// ChildJournal is the journal of a subagent. *subagents.Journal implements it.
+type ChildJournal interface {
+	Recorder
+	Number() int  // of the child, from 1
+	Name() string // of the file, relative to the folder of the attempt's journal
+	Close() error
 }
 
 // loop runs steps until an error ends the attempt, and returns that error. The

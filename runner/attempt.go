@@ -8,6 +8,7 @@ import (
 
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/agent/events"
+	"github.com/minibench/mini/agent/tools/subagents"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/trajectories"
 )
@@ -79,6 +80,14 @@ func (b *Batch) newAttemptRunner(t task, n int, journal attemptJournal, bus *eve
 		Recorder:   journal, Observer: o,
 		ReserveCall: b.tracker.reserveCall, CheckBudget: b.tracker.checkCost,
 		Resume: journal.resumeState, RecordTreeHashes: true,
+		NewChild: func(p trajectories.Parent) (agent.ChildJournal, error) {
+			header := b.Header
+			header.InstanceID, header.Attempt, header.Repetition, header.ModelName, header.Parent = t.ID, n, t.repetition, b.ModelName, &p
+			return subagents.JournalDir{
+				Dir: filepath.Dir(b.Folder.Journal(in.ID, n)), ParentJournal: trajectories.ChildJournalName,
+				Subdir: trajectories.ChildrenFolderName, Header: header, Sync: b.Sync,
+			}.Create(header)
+		},
 	}
 	if b.NewApprover != nil {
 		s.Approver = b.NewApprover(in)

@@ -37,6 +37,9 @@ type Parent struct {
 	// ParentChild is the number of the child that started this one; 0 if the attempt
 	// itself started it.
 	ParentChild int `json:"of,omitempty"`
+	// Unattributed is set for a conversation of an agent other than mini's own of which
+	// mini does not know what started it.
+	Unattributed bool `json:"unattributed,omitempty"`
 	// Task is the task given to the child. Skill and Profile are set if they were
 	// requested.
 	Task    string `json:"task"`
@@ -52,8 +55,8 @@ type ChildResult struct {
 	Name string `json:"name,omitempty"`
 	Task string `json:"task"`
 	// Journal is the path of the child's journal relative to the folder of the journal
-	// with this result. SHA256 is the checksum of the child's journal in hex. Both are
-	// empty if the child's journal is not a file.
+	// with this result. SHA256 is the checksum of the child's journal in hex; empty if
+	// the child may still be working. Both are empty if the child's journal is not a file.
 	Journal string `json:"journal,omitempty"`
 	SHA256  string `json:"sha256,omitempty"`
 	// Class and ExitStatus are from the child's outcome; Steps, Usage and Cost are

@@ -13,9 +13,10 @@ type Exchange struct {
 	Dialect string            `json:"dialect"` // chat, responses, messages or gemini
 	Path    string            `json:"path"`
 	Headers map[string]string `json:"headers,omitempty"` // that tell the agent's thread
-	// Thread is ThreadMain for the conversation of the journal, else ThreadSide: the call
-	// counts, but its conversation is only here.
+	// Thread is ThreadMain for the conversation of the journal, ThreadChild for that of a
+	// subagent, else ThreadSide: the call counts, but its conversation is only here.
 	Thread string `json:"thread"`
+	Child  int    `json:"child,omitempty"` // number of the subagent
 	// Request are the fields of the request. A field in Refs has its value, or the items
 	// of its list, in the Contents of this or an earlier exchange, by digest.
 	Request  map[string]json.RawMessage `json:"request"`
@@ -42,8 +43,9 @@ type Exchange struct {
 
 // The values of Exchange.Thread.
 const (
-	ThreadMain = "main"
-	ThreadSide = "side"
+	ThreadMain  = "main"
+	ThreadChild = "child"
+	ThreadSide  = "side"
 )
 
 // AgentRun describes an agent other than mini's own after it has ended.

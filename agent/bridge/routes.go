@@ -121,7 +121,7 @@ func passedHeaders(in http.Header) http.Header {
 // belongs to.
 func threadHeaders(in http.Header) map[string]string {
 	out := map[string]string{}
-	for _, name := range []string{"X-Claude-Code-Session-Id", "Session-Id", "Thread-Id", "X-Openai-Subagent"} {
+	for _, name := range []string{"X-Claude-Code-Session-Id", "X-Claude-Code-Agent-Id", "Session-Id", "Thread-Id", "X-Openai-Subagent"} {
 		if value := in.Get(name); value != "" {
 			out[strings.ToLower(name)] = value[:min(len(value), 200)]
 		}

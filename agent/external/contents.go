@@ -14,7 +14,7 @@ const smallField = 256
 
 // exchangeRecord returns the record of an exchange. Fields that earlier exchanges had too
 // are stored once.
-func (r *recorder) exchangeRecord(x bridge.Exchange, isMain bool) trajectories.Exchange {
+func (r *recorder) exchangeRecord(x bridge.Exchange, t *thread) trajectories.Exchange {
 	rec := trajectories.Exchange{
 		Dialect: x.Dialect, Path: x.Path, Headers: x.Headers, Thread: trajectories.ThreadSide,
 		Request: map[string]json.RawMessage{}, Refs: map[string][]string{}, Contents: map[string]json.RawMessage{},
@@ -22,8 +22,11 @@ func (r *recorder) exchangeRecord(x bridge.Exchange, isMain bool) trajectories.E
 		Start: x.Start, Duration: trajectories.Seconds(x.Duration), Waited: trajectories.Seconds(x.Reply.Waited),
 		Tries: x.Reply.Tries, Usage: x.Reply.Usage, Cost: x.Reply.Cost, Cancelled: x.Cancelled,
 	}
-	if isMain {
+	switch {
+	case t == &r.main:
 		rec.Thread = trajectories.ThreadMain
+	case t != nil:
+		rec.Thread, rec.Child = trajectories.ThreadChild, t.child.number
 	}
 	if x.Err != nil {
 		rec.Error = x.Err.Error()

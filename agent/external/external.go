@@ -95,13 +95,14 @@ func (a *Agent) work(ctx context.Context, attempt *agent.Attempt) error {
 		Script: a.exportDir() + a.def.script(prompt, b.Token(), a.cfg.ModelName), Timeout: commandTimeout, OutputLimit: outputLimit, Bridge: b.Open,
 	})
 	b.Close()
+	childrenErr := rec.endChildren()
 	run.ExitCode, run.Output, run.Truncated, run.Bytes = res.ExitCode, res.Output, res.Truncated, res.Bytes
 	run.Duration = trajectories.Seconds(time.Since(start))
 	if res.Truncated {
 		run.Head = res.Head
 	}
-	if _, recErr := attempt.Append(trajectories.TypeAgentRun, run); recErr != nil {
-		return errors.Join(err, recErr)
+	if _, recErr := attempt.Append(trajectories.TypeAgentRun, run); recErr != nil || childrenErr != nil {
+		return errors.Join(err, recErr, childrenErr)
 	}
 	for _, endpoint := range run.Unknown {
 		attempt.Warn("UnknownEndpoint: " + endpoint)

@@ -244,12 +244,22 @@ func TestScriptAgents(t *testing.T) {
 // checkJournal compares the messages and commands of a journal with the agent's own file.
 func checkJournal(t *testing.T, records []trajectories.Record, log string) {
 	t.Helper()
+	commands, observations, lastReply := readJournal(t, records, log)
+	if strings.Join(commands, "|") != "cat a.txt|echo two >> a.txt" || len(observations) != 2 || observations[0] != "one\n" {
+		t.Errorf("commands %q, observations %q", commands, observations)
+	}
+	if len(lastReply.Actions) != 1 || !strings.Contains(lastReply.Actions[0], "COMPLETE_TASK") {
+		t.Errorf("last reply %+v", lastReply)
+	}
+}
+
+// readJournal returns what a journal says, which the agent's own file has to say too.
+func readJournal(t *testing.T, records []trajectories.Record, log string) (commands, observations []string, lastReply trajectories.Message) {
+	t.Helper()
 	own, err := os.ReadFile(log)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var commands, observations []string
-	var lastReply trajectories.Message
 	for _, r := range records {
 		switch r.Type {
 		case trajectories.TypeExecution:
@@ -280,12 +290,7 @@ func checkJournal(t *testing.T, records []trajectories.Record, log string) {
 			t.Errorf("record %d has the provider's key", r.ID)
 		}
 	}
-	if strings.Join(commands, "|") != "cat a.txt|echo two >> a.txt" || len(observations) != 2 || observations[0] != "one\n" {
-		t.Errorf("commands %q, observations %q", commands, observations)
-	}
-	if len(lastReply.Actions) != 1 || !strings.Contains(lastReply.Actions[0], "COMPLETE_TASK") {
-		t.Errorf("last reply %+v", lastReply)
-	}
+	return commands, observations, lastReply
 }
 
 // jsonText returns text as in a JSON string.

@@ -10,8 +10,8 @@ import (
 )
 
 // recorder records exchanges, and derives from them the messages, calls and commands of
-// the attempt. The main thread is the conversation that begins with the task. All other
-// requests are side calls, which only count.
+// the attempt and of the agent's subagents. The main thread is the conversation that begins
+// with the task. Requests of no thread are side calls, which only count.
 type recorder struct {
 	attempt *agent.Attempt
 	tools   bool
@@ -22,11 +22,14 @@ type recorder struct {
 	answered bool
 	lastErr  *model.Error    // of the last call of the main thread, or of any without an answer
 	contents map[string]bool // digests of recorded contents
-	thread   thread
+	main     thread
+	children []*child
+	roots    []root  // the newest last
+	spawns   []spawn // the newest last
 }
 
 func newRecorder(a *agent.Attempt, tools bool, task string) *recorder {
-	return &recorder{attempt: a, tools: tools, task: normalize(task), contents: map[string]bool{}}
+	return &recorder{attempt: a, tools: tools, task: normalize(task), contents: map[string]bool{}, main: thread{journal: a}}
 }
 
 // providerError returns why the provider ended the attempt, if it did.
@@ -44,27 +47,38 @@ func (r *recorder) record(x bridge.Exchange) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.calls++
-	isMain := r.isMain(x)
-	r.noteFailure(x, isMain)
-	if _, err := r.attempt.Append(trajectories.TypeExchange, r.exchangeRecord(x, isMain)); err != nil {
+	t, err := r.threadOf(x)
+	if err != nil {
 		return err
 	}
-	if !isMain {
-		return r.attempt.RecordChildCall(trajectories.ChildCall{
-			Usage: x.Reply.Usage, Cost: x.Reply.Cost, Start: x.Start,
-			Duration: trajectories.Seconds(x.Duration), Waited: trajectories.Seconds(x.Reply.Waited),
-		})
-	}
-	if err := r.recordPrompt(x); err != nil {
+	r.noteFailure(x, t == &r.main)
+	if _, err := r.attempt.Append(trajectories.TypeExchange, r.exchangeRecord(x, t)); err != nil {
 		return err
 	}
-	if err := r.attempt.RecordCall(callOf(x)); err != nil {
+	if t != &r.main {
+		if err := r.recordSpent(t, x); err != nil {
+			return err
+		}
+	}
+	if t == nil {
+		r.keepRoot(x)
+		return nil
+	}
+	return r.recordStep(t, x)
+}
+
+// recordStep records an exchange of a thread as its next step.
+func (r *recorder) recordStep(t *thread, x bridge.Exchange) error {
+	if err := recordPrompt(t, x); err != nil {
+		return err
+	}
+	if err := r.recordCall(t, callOf(x)); err != nil {
 		return err
 	}
 	if x.Err != nil && len(x.Reply.Message.Content) == 0 && len(x.Reply.Message.ToolCalls) == 0 {
 		return nil
 	}
-	return r.recordReply(x)
+	return r.recordReply(t, x)
 }
 
 // noteFailure remembers the error that would end the attempt now.
@@ -79,59 +93,47 @@ func (r *recorder) noteFailure(x bridge.Exchange, isMain bool) {
 	}
 }
 
-// isMain reports whether an exchange belongs to the main thread.
-func (r *recorder) isMain(x bridge.Exchange) bool {
-	if r.tools && !x.HasTools {
-		return false
-	}
-	if !r.thread.isEmpty() {
-		return r.thread.continues(x.Messages)
-	}
-	for _, m := range x.Messages {
-		if m.Role == model.User && contains(m.Content, r.task) {
-			return true
-		}
-	}
-	return false
-}
-
 // recordPrompt records the messages of a request that are new, with the commands that
 // they answer, and the context if the request is not the whole conversation.
-func (r *recorder) recordPrompt(x bridge.Exchange) error {
-	fresh := r.thread.match(x.Messages)
+func recordPrompt(t *thread, x bridge.Exchange) error {
+	fresh := t.match(x.Messages)
 	for _, m := range x.Messages[fresh:] {
-		rec := trajectories.Message{Message: m, Cause: r.thread.cause(m)}
-		if action, ok := r.thread.answeredAction(m); ok {
+		rec := trajectories.Message{Message: m, Cause: t.cause(m)}
+		if action, ok := t.answeredAction(m); ok {
 			rec.Cause = trajectories.CauseObservation
-			if _, err := r.attempt.Append(trajectories.TypeExecution, trajectories.Execution{
-				Command: action, Output: []byte(m.Content), Bytes: int64(len(m.Content)), Chars: int64(len([]rune(m.Content))),
-				ExitCodeUnknown: true, Start: r.thread.replied, Duration: trajectories.Seconds(x.Start.Sub(r.thread.replied)),
+			if err := t.recordChildren(x); err != nil {
+				return err
+			}
+			if _, err := t.journal.Append(trajectories.TypeExecution, trajectories.Execution{
+				Command: action.command, Output: []byte(m.Content), Bytes: int64(len(m.Content)), Chars: int64(len([]rune(m.Content))),
+				ExitCodeUnknown: true, Start: t.replied, Duration: trajectories.Seconds(x.Start.Sub(t.replied)),
 			}); err != nil {
 				return err
 			}
 		}
-		added, err := r.attempt.Append(trajectories.TypeMessage, rec)
+		added, err := t.journal.Append(trajectories.TypeMessage, rec)
 		if err != nil {
 			return err
 		}
-		r.thread.add(added.ID, m)
+		t.add(added.ID, m)
 	}
-	if c := r.thread.context(); c != nil {
-		_, err := r.attempt.Append(trajectories.TypeContext, *c)
+	if c := t.context(); c != nil {
+		_, err := t.journal.Append(trajectories.TypeContext, *c)
 		return err
 	}
 	return nil
 }
 
-// recordReply records the reply of the main thread.
-func (r *recorder) recordReply(x bridge.Exchange) error {
+// recordReply records the reply of a thread.
+func (r *recorder) recordReply(t *thread, x bridge.Exchange) error {
 	m := trajectories.Message{Message: x.Reply.Message, Cause: trajectories.CauseReply, Actions: actionsOf(x.Reply.Message)}
 	m.ProviderData = nil // it is in the exchange
-	rec, err := r.attempt.Append(trajectories.TypeMessage, m)
+	rec, err := t.journal.Append(trajectories.TypeMessage, m)
 	if err != nil {
 		return err
 	}
-	r.thread.reply(rec.ID, m, x.Start.Add(x.Duration))
+	t.reply(rec.ID, m, x.Start.Add(x.Duration))
+	r.keepSpawns(t, m.ToolCalls)
 	return nil
 }
 

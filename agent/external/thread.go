@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/internal/lazyregexp"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
@@ -42,9 +43,14 @@ func normalize(s string) string { return strings.TrimSpace(reminder.ReplaceAllSt
 
 func contains(text, part string) bool { return part != "" && strings.Contains(normalize(text), part) }
 
-// thread is the main conversation: all recorded messages, and which of them the last
-// request showed to the model.
+// thread is the main conversation or that of a subagent: all recorded messages, and which
+// of them the last request showed to the model.
 type thread struct {
+	journal     agent.Recorder
+	offersTools bool
+	child       *child   // nil for the main conversation
+	spawned     []*child // by calls of this thread, without a record of their results yet
+
 	keys    []key // of all recorded messages
 	records []int // their record IDs
 	shown   []shown
@@ -75,19 +81,20 @@ func (t *thread) isPrefix(keys []key) bool {
 // conversation does that was made shorter.
 func (t *thread) continues(messages []model.Message) bool {
 	keys := keysOf(messages)
-	if t.isPrefix(keys) {
-		return true
-	}
+	return t.isPrefix(keys) || t.knowsMost(keys) || t.isQuoted(messages)
+}
+
+func (t *thread) knowsMost(keys []key) bool {
 	known := 0
 	for _, k := range keys {
 		if slices.Contains(t.keys, k) {
 			known++
 		}
 	}
-	if 2*known > len(keys) && known > 1 {
-		return true
-	}
-	const distinctive = 40 // bytes of a reply that no other conversation has by chance
+	return 2*known > len(keys) && known > 1
+}
+
+func (t *thread) isQuoted(messages []model.Message) bool {
 	return len(t.last) >= distinctive && slices.ContainsFunc(messages, func(m model.Message) bool { return contains(m.Content, t.last) })
 }
 
@@ -111,7 +118,7 @@ func (t *thread) match(messages []model.Message) (fresh int) {
 	for i, k := range keys {
 		s := shown{key: k, index: -1, message: messages[i]}
 		if at := slices.Index(t.keys[next:], k); at >= 0 {
-			s.index = next + at
+			s.index, s.message = next+at, model.Message{} // the record has it
 			next = s.index + 1
 			fresh = i + 1
 		}
@@ -141,15 +148,15 @@ func (t *thread) reply(record int, m trajectories.Message, at time.Time) {
 }
 
 // cause returns why a new message is in the conversation.
-func (t *thread) cause(model.Message) trajectories.Cause {
-	if t.replied.IsZero() {
+func (t *thread) cause(m model.Message) trajectories.Cause {
+	if t.replied.IsZero() && m.Role != model.Tool {
 		return trajectories.CausePrompt
 	}
 	return ""
 }
 
-// answeredAction returns the command whose result a message has.
-func (t *thread) answeredAction(m model.Message) (command string, ok bool) {
+// answeredAction returns the command whose result a message has, with the id of its call.
+func (t *thread) answeredAction(m model.Message) (a action, ok bool) {
 	i := -1
 	switch m.Role {
 	case model.Tool:
@@ -162,11 +169,11 @@ func (t *thread) answeredAction(m model.Message) (command string, ok bool) {
 		}
 	}
 	if i < 0 {
-		return "", false
+		return action{}, false
 	}
-	command = t.actions[i].command
+	a = t.actions[i]
 	t.actions = slices.Delete(t.actions, i, i+1)
-	return command, true
+	return a, true
 }
 
 // context returns what the model is shown, if that is not the whole conversation.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
 	"net/http"
 	"strings"
@@ -51,6 +52,7 @@ func (gemini) Messages(b *Body) ([]model.Message, error) {
 		_ = json.Unmarshal(b.Get(name), &system) // there may be none
 	}
 	var out []model.Message
+	var answered map[string]int // results of the last reply, by name
 	if m := system.message(); m.Content != "" {
 		m.Role = model.System
 		out = append(out, m)
@@ -58,12 +60,15 @@ func (gemini) Messages(b *Body) ([]model.Message, error) {
 	for _, c := range contents {
 		m := c.message()
 		results := false
+		if m.Role == model.Assistant || answered == nil {
+			answered = map[string]int{}
+		}
 		for _, p := range c.Parts {
 			if len(p.FileData) > 0 && string(p.FileData) != "null" {
 				return nil, ErrRemoteFile
 			}
 			if r := p.FunctionResponse; r != nil {
-				out = append(out, model.Message{Role: model.Tool, Content: functionOutput(r.Response), ToolCallID: callID(r.ID, r.Name)})
+				out = append(out, model.Message{Role: model.Tool, Content: functionOutput(r.Response), ToolCallID: callID(r.ID, r.Name, answered)})
 				results = true
 			}
 		}
@@ -84,12 +89,17 @@ func functionOutput(raw json.RawMessage) string {
 	return join(text(r.Output), text(r.Error))
 }
 
-// callID returns the id of a call, which the API may leave out.
-func callID(id, name string) string {
-	if id == "" {
-		return name
+// callID returns the id of a call. The API may leave it out; then the name is the id, with a
+// number from the second call of a reply on. seen counts the calls by name.
+func callID(id, name string, seen map[string]int) string {
+	seen[name]++
+	switch {
+	case id != "":
+		return id
+	case seen[name] > 1:
+		return fmt.Sprintf("%s-%d", name, seen[name])
 	}
-	return id
+	return name
 }
 
 // message returns a content without the results of calls.
@@ -98,11 +108,12 @@ func (c geminiContent) message() model.Message {
 	if c.Role == "model" {
 		m.Role = model.Assistant
 	}
+	called := map[string]int{}
 	for _, p := range c.Parts {
 		switch {
 		case p.FunctionCall != nil:
 			f := p.FunctionCall
-			m.ToolCalls = append(m.ToolCalls, model.ToolCall{ID: callID(f.ID, f.Name), Name: f.Name, Arguments: string(f.Args)})
+			m.ToolCalls = append(m.ToolCalls, model.ToolCall{ID: callID(f.ID, f.Name, called), Name: f.Name, Arguments: string(f.Args)})
 		case p.Thought:
 			m.Reasoning += p.Text
 		default:

@@ -1,10 +1,13 @@
-"""A small agent: asks the model in one dialect and runs the commands of its replies.
+"""A small agent: asks the model in one dialect and runs the commands of its replies. For calls of
+the tool task it runs itself at the same time, as subagents, which end with a reply without calls.
 Usage: agent.py DIALECT (stream|plain) [text]   The task is on standard input."""
 import json, os, re, subprocess, sys, urllib.request
 
 dialect, stream, as_text = sys.argv[1], sys.argv[2] == "stream", "text" in sys.argv[3:]
 task = sys.stdin.read()
 schema = {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]}
+task_schema = {"type": "object", "properties": {"prompt": {"type": "string"}}, "required": ["prompt"]}
+log, is_child, children = os.environ.get("AGENT_LOG", "/tmp/agent.json"), "AGENT_CHILD" in os.environ, 0
 url, key = os.environ["MINI_URL"], os.environ["MINI_TOKEN"]
 history = []
 
@@ -21,7 +24,7 @@ def post(path, body, headers):
         return events
 
 def chat():
-    tools = {} if as_text else {"tools": [{"type": "function", "function": {"name": "bash", "parameters": schema}}]}
+    tools = {} if as_text else {"tools": [{"type": "function", "function": {"name": n, "parameters": s}} for n, s in (("bash", schema), ("task", task_schema))]}
     answer = post("/v1/chat/completions", {"model": "mine", "messages": history, "stream": stream, **tools}, {"Authorization": "Bearer " + key})
     if not stream:
         message = answer["choices"][0]["message"]
@@ -39,10 +42,10 @@ def chat():
         if not message["tool_calls"]:
             del message["tool_calls"]
     history.append(message)
-    return [(c["id"], json.loads(c["function"]["arguments"])["command"]) for c in message.get("tool_calls") or []], message.get("content") or ""
+    return [(c["id"], json.loads(c["function"]["arguments"])) for c in message.get("tool_calls") or []], message.get("content") or ""
 
 def messages():
-    body = {"model": "mine", "max_tokens": 4096, "messages": history, "stream": stream, "tools": [{"name": "bash", "input_schema": schema}]}
+    body = {"model": "mine", "max_tokens": 4096, "messages": history, "stream": stream, "tools": [{"name": "bash", "input_schema": schema}, {"name": "task", "input_schema": task_schema}]}
     answer = post("/v1/messages?beta=true", body, {"X-Api-Key": key, "Anthropic-Version": "2023-06-01"})
     if not stream:
         blocks = answer["content"]
@@ -62,24 +65,38 @@ def messages():
             else:
                 block["input"] = json.loads(partial or "{}")
     history.append({"role": "assistant", "content": blocks})
-    return [(b["id"], b["input"]["command"]) for b in blocks if b["type"] == "tool_use"], "".join(b.get("text", "") for b in blocks)
+    return [(b["id"], b["input"]) for b in blocks if b["type"] == "tool_use"], "".join(b.get("text", "") for b in blocks)
 
 def responses():
-    body = {"model": "mine", "input": history, "stream": stream, "tools": [{"type": "function", "name": "bash", "parameters": schema}, {"type": "web_search"}]}
+    body = {"model": "mine", "input": history, "stream": stream, "tools": [{"type": "function", "name": "bash", "parameters": schema}, {"type": "function", "name": "task", "parameters": task_schema}, {"type": "web_search"}]}
     answer = post("/v1/responses", body, {"Authorization": "Bearer " + key})
     if stream:
         answer = answer[-1]["response"]
     history.extend(answer["output"])
-    calls = [(i["call_id"], json.loads(i["arguments"])["command"]) for i in answer["output"] if i["type"] == "function_call"]
+    calls = [(i["call_id"], json.loads(i["arguments"])) for i in answer["output"] if i["type"] == "function_call"]
     return calls, "".join(p["text"] for i in answer["output"] if i["type"] == "message" for p in i["content"])
 
 def gemini():
-    body = {"contents": history, "tools": [{"functionDeclarations": [{"name": "bash", "parameters": schema}]}]}
+    body = {"contents": history, "tools": [{"functionDeclarations": [{"name": "bash", "parameters": schema}, {"name": "task", "parameters": task_schema}]}]}
     path = "/v1beta/models/mine:" + ("streamGenerateContent?alt=sse" if stream else "generateContent")
     answer = post(path, body, {"X-Goog-Api-Key": key})
     parts = [p for a in (answer if stream else [answer]) for p in a["candidates"][0]["content"]["parts"]]
     history.append({"role": "model", "parts": parts})
-    return [("bash", p["functionCall"]["args"]["command"]) for p in parts if "functionCall" in p], "".join(p.get("text", "") for p in parts)
+    return [(p["functionCall"]["name"], p["functionCall"]["args"]) for p in parts if "functionCall" in p], "".join(p.get("text", "") for p in parts)
+
+def end():
+    with open(log, "w") as f:
+        json.dump(history, f)
+    sys.exit(0)
+
+def start(prompt):
+    global children
+    children += 1
+    child = subprocess.Popen([sys.executable, *sys.argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             env=dict(os.environ, AGENT_CHILD="1", AGENT_LOG="%s.%d" % (log, children)))
+    child.stdin.write(prompt.encode())
+    child.stdin.close()
+    return child
 
 def result(call, output):
     if as_text:
@@ -99,18 +116,24 @@ history.append({"role": "user", "parts": [{"text": task}]} if dialect == "gemini
 for _ in range(50):
     calls, text = globals()[dialect]()
     if as_text:
-        calls = [("", c) for c in re.findall(r"```bash\n(.*?)\n```", text, re.S)[:1]]
+        calls = [("", {"command": c}) for c in re.findall(r"```bash\n(.*?)\n```", text, re.S)[:1]]
     done = not calls
+    if done and is_child:
+        print(text, end="")
+        end()
     if done:
         result("", "No command was found.") if as_text else history.append(
             {"role": "user", "parts": [{"text": "Go on."}]} if dialect == "gemini" else {"role": "user", "content": "Go on."})
+    calls = [(call, start(arguments["prompt"]) if "prompt" in arguments else arguments["command"]) for call, arguments in calls]
     for call, command in calls:
+        if isinstance(command, subprocess.Popen):
+            result(call, command.stdout.read().decode())
+            command.wait()
+            continue
         try:
             output = subprocess.run(["bash", "-c", command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=5).stdout.decode()
         except subprocess.TimeoutExpired:
             output = "timed out"
         if output.startswith("COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"):
-            with open(os.environ.get("AGENT_LOG", "/tmp/agent.json"), "w") as f:
-                json.dump(history, f)
-            sys.exit(0)
+            end()
         result(call, output)

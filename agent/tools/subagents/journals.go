@@ -100,6 +100,12 @@ type Journal struct {
 	child      int    // number of the child, from 1
 }
 
+// Number implements agent.ChildJournal.
+func (j *Journal) Number() int { return j.child }
+
+// Name implements agent.ChildJournal.
+func (j *Journal) Name() string { return j.name }
+
 // Finish closes the journal and returns its path, relative to the directory of
 // the parent's journal, and its SHA-256 digest.
 func (j *Journal) Finish() (path, digest string, err error) {

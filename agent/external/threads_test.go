@@ -1,0 +1,254 @@
+package external_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/agent/bridge"
+	"github.com/minibench/mini/agent/external"
+	"github.com/minibench/mini/agent/tools/subagents"
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/model/dialect"
+	"github.com/minibench/mini/model/fake"
+	"github.com/minibench/mini/trajectories"
+	"github.com/minibench/mini/trajectories/export"
+	"github.com/minibench/mini/trajectories/formats/check"
+)
+
+// keepChildren gives an attempt a journal in a file, and its subagents too. It returns the
+// path of the attempt's.
+func (a *attempt) keepChildren(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "journal.jsonl")
+	j, err := trajectories.Create(path, trajectories.Header{InstanceID: "i", Attempt: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = j.Close() }) // only read from now on
+	a.session.Recorder = j
+	a.session.NewChild = func(p trajectories.Parent) (agent.ChildJournal, error) {
+		header := trajectories.Header{InstanceID: "i", Attempt: 1, Parent: &p}
+		return subagents.JournalDir{Dir: dir, ParentJournal: "journal.jsonl", Subdir: "children", Header: header}.Create(header)
+	}
+	return path
+}
+
+// readValid reads the journals of an attempt, which must be valid.
+func readValid(t *testing.T, path string) *trajectories.Transcript {
+	t.Helper()
+	paths := []string{path}
+	for _, p := range trajectories.ChildJournals(path) {
+		paths = append(paths, p)
+	}
+	for _, p := range paths {
+		for _, problem := range check.File(p, check.Options{}).Problems {
+			t.Errorf("%s: %+v", p, problem)
+		}
+	}
+	tr, _, err := export.ReadJournal(path, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tr
+}
+
+// talk is a conversation of a test's agent.
+type talk struct {
+	history []model.Message
+	headers map[string]string
+	noTools bool
+}
+
+func talkOf(texts ...string) *talk {
+	t := &talk{}
+	for i, text := range texts {
+		t.history = append(t.history, model.Message{Role: []model.Role{model.System, model.User}[i], Content: text})
+	}
+	return t
+}
+
+// ask is a request and its reply. After it, the results of the reply's calls are known.
+func (c *talk) ask(reply string, calls ...model.ToolCall) bridge.Exchange {
+	body, err := dialect.ParseBody([]byte(`{}`))
+	if err != nil {
+		panic(err)
+	}
+	x := bridge.Exchange{
+		Dialect: "chat", Headers: c.headers, Request: body, Messages: append([]model.Message(nil), c.history...), HasTools: !c.noTools, Start: time.Now(),
+		Reply: model.Reply{Message: model.Message{Role: model.Assistant, Content: reply, ToolCalls: calls}, Usage: model.Usage{Prompt: 10, Completion: 1}, Cost: 0.25, Tries: 1},
+	}
+	c.history = append(c.history, x.Reply.Message)
+	for _, call := range calls {
+		c.history = append(c.history, model.Message{Role: model.Tool, ToolCallID: call.ID, Content: "result of " + call.ID})
+	}
+	return x
+}
+
+func call(id, name, arguments string) model.ToolCall {
+	return model.ToolCall{ID: id, Name: name, Arguments: arguments}
+}
+
+func bash(id string) model.ToolCall { return call(id, "bash", `{"command":"run `+id+`"}`) }
+
+// TestThreads records conversations of an agent. want has the thread of each exchange, and
+// the replies of each subagent.
+func TestThreads(t *testing.T) {
+	const system, findA, findB = "You are an agent.", "Find the place where a is set.", "Find the place where b is set."
+	twoSpawns := []model.ToolCall{call("s1", "task", `{"prompt":"`+findA+`"}`), call("s2", "task", `{"items":[{"text":"`+findB+`"}]}`)}
+	for name, tt := range map[string]struct {
+		exchanges    func() []bridge.Exchange
+		threads      string
+		children     []string
+		unattributed int
+		refs         int // results of subagents in the journals
+	}{
+		"two by prompt, interleaved": {
+			func() []bridge.Exchange {
+				main, a, b := talkOf(system, "fix it"), talkOf(system, findA), talkOf(system, findB)
+				return []bridge.Exchange{
+					main.ask("both", twoSpawns...), a.ask("a1", bash("x1")), b.ask("b1", bash("x2")), a.ask("a2"), b.ask("b2", bash("x3")), b.ask("b3"), main.ask("done"),
+				}
+			}, "main 1 2 1 2 2 main", []string{"a1 a2", "b1 b2 b3"}, 0, 2,
+		},
+		"two with one prompt": {
+			func() []bridge.Exchange {
+				main, a, b := talkOf(system, "fix it"), talkOf(system, findA), talkOf(system, findA)
+				return []bridge.Exchange{
+					main.ask("both", twoSpawns[0], call("s3", "task", `{"prompt":"`+findA+`"}`)), a.ask("a1", bash("x1")), b.ask("b1", bash("x1")), b.ask("b2"), a.ask("a2"), main.ask("done"),
+				}
+			}, "main 1 2 2 1 main", []string{"a1 a2", "b1 b2"}, 0, 2,
+		},
+		"by header": {
+			func() []bridge.Exchange {
+				main, a, b := talkOf(system, "fix it"), talkOf(system, "go on"), talkOf(system, "go on")
+				a.headers = map[string]string{"x-openai-subagent": "collab_spawn", "thread-id": "7"}
+				b.headers = map[string]string{"x-claude-code-agent-id": "8"}
+				main.headers = map[string]string{"thread-id": "6"}
+				return []bridge.Exchange{main.ask("go", bash("x")), a.ask("a1"), b.ask("b1", bash("x")), a.ask("a2"), b.ask("b2"), main.ask("done")}
+			}, "main 1 2 1 2 main", []string{"a1 a2", "b1 b2"}, 0, 2,
+		},
+		"a subagent of a subagent": {
+			func() []bridge.Exchange {
+				main, a, b := talkOf(system, "fix it"), talkOf(system, findA), talkOf(system, findB)
+				return []bridge.Exchange{main.ask("go", twoSpawns[0]), a.ask("a1", twoSpawns[1]), b.ask("b1"), a.ask("a2"), main.ask("done")}
+			}, "main 1 2 1 main", []string{"a1 a2", "b1"}, 0, 2,
+		},
+		"title": {
+			func() []bridge.Exchange {
+				main, title, router := talkOf(system, "fix it"), talkOf("Write a title.", "fix it"), talkOf("Which one?", findA+" or not")
+				title.noTools, router.noTools = true, true
+				return []bridge.Exchange{main.ask("go", twoSpawns[0]), title.ask("A fix"), router.ask("yes"), main.ask("done")}
+			}, "main side side main", nil, 0, 0,
+		},
+		"one request that nothing continues": {
+			func() []bridge.Exchange {
+				main, other := talkOf(system, "fix it"), talkOf("Is it a topic?", "who knows")
+				return []bridge.Exchange{main.ask("go", bash("x")), other.ask("no"), main.ask("done")}
+			}, "main side main", nil, 0, 0,
+		},
+		"compaction of the main thread": {
+			func() []bridge.Exchange {
+				const summary = "All that was done so far: a is set in one place, which is found."
+				main, a := talkOf(system, "fix it"), talkOf(system, findA)
+				short := talkOf(system, "Go on: "+summary)
+				return []bridge.Exchange{main.ask("go", twoSpawns[0]), a.ask("a1", bash("x")), a.ask("a2"), main.ask(summary), short.ask("go on", bash("y")), short.ask("done")}
+			}, "main 1 1 main main main", []string{"a1 a2"}, 0, 1,
+		},
+		"unattributed": {
+			func() []bridge.Exchange {
+				main, a := talkOf(system, "fix it"), talkOf("You are another.", "Look around.")
+				return []bridge.Exchange{main.ask("go", bash("x")), a.ask("a1", bash("y")), main.ask("on", bash("z")), a.ask("a2"), main.ask("done")}
+			}, "main side main 1 main", []string{"a1 a2"}, 1, 0,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := newAttempt(t, fake.Config{})
+			path := a.keepChildren(t)
+			exchanges := tt.exchanges()
+			own, err := agent.New(agent.Config{SystemTemplate: "s", InstanceTemplate: "i", ObservationTemplate: "o", FormatErrorTemplate: "f", MaxFormatErrors: 3})
+			if err != nil {
+				t.Fatal(err)
+			}
+			out := own.RunLoop(t.Context(), a.session, func(_ context.Context, at *agent.Attempt) error {
+				if err := external.Record(at, "fix it", exchanges); err != nil {
+					return err
+				}
+				return &agent.Submitted{Source: trajectories.SourceWorktree}
+			})
+			if out.Steps != len(exchanges) || out.Cost != model.Cost(0.25*float64(len(exchanges))) || out.Class != trajectories.Submitted {
+				t.Errorf("%d steps, cost %v, %+v", out.Steps, out.Cost, out)
+			}
+			tr := readValid(t, path)
+			if got := threadsOf(t, path); got != tt.threads {
+				t.Errorf("threads %s, want %s", got, tt.threads)
+			}
+			if len(tr.Children) != len(tt.children) {
+				t.Fatalf("%d children, want %d", len(tr.Children), len(tt.children))
+			}
+			unattributed, refs := 0, countRefs(tr)
+			for i, c := range tr.Children {
+				if got := repliesOf(c); got != tt.children[i] {
+					t.Errorf("child %d has the replies %s, want %s", i+1, got, tt.children[i])
+				}
+				if c.Header.Parent.Unattributed {
+					unattributed++
+				}
+				refs += countRefs(c)
+				if c.Outcome == nil || c.Outcome.Class != trajectories.Submitted {
+					t.Errorf("child %d ended with %+v", i+1, c.Outcome)
+				}
+			}
+			if unattributed != tt.unattributed || refs != tt.refs || (len(out.Warnings) > 0) != (unattributed > 0) {
+				t.Errorf("%d unattributed, %d results of children, warnings %q", unattributed, refs, out.Warnings)
+			}
+		})
+	}
+}
+
+// threadsOf returns the thread of each exchange in a journal.
+func threadsOf(t *testing.T, path string) string {
+	t.Helper()
+	var threads []string
+	for r, err := range trajectories.Read(path) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		var x trajectories.Exchange
+		if r.Type != trajectories.TypeExchange {
+			continue
+		}
+		if err := json.Unmarshal(r.Data, &x); err != nil {
+			t.Fatal(err)
+		}
+		if x.Thread == trajectories.ThreadChild {
+			x.Thread = fmt.Sprint(x.Child)
+		}
+		threads = append(threads, x.Thread)
+	}
+	return strings.Join(threads, " ")
+}
+
+func repliesOf(tr *trajectories.Transcript) string {
+	var replies []string
+	for _, e := range tr.Entries {
+		if e.Cause == trajectories.CauseReply {
+			replies = append(replies, e.Content)
+		}
+	}
+	return strings.Join(replies, " ")
+}
+
+func countRefs(tr *trajectories.Transcript) (n int) {
+	for _, list := range tr.ChildrenByExecution() {
+		n += len(list)
+	}
+	return n
+}
