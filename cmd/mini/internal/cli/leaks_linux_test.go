@@ -150,10 +150,11 @@ func (p *leakPlace) containers(all bool) []string {
 	}
 	var names []string
 	for _, l := range list {
-		if l.State == "dead" && len(l.Labels) == 0 {
+		name := strings.Join(l.Names, ",")
+		if l.State == "dead" && name == "" {
 			continue // the engine was killed while it removed this container
 		}
-		names = append(names, strings.Join(l.Names, ",")+" "+l.State)
+		names = append(names, name+" "+l.State)
 	}
 	return names
 }
