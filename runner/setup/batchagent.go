@@ -80,7 +80,7 @@ func newOtherAgent(cfg *configs.Resolved, rows []datasets.Instance, data []byte)
 }
 
 // agentDir is where sandboxes have the folder of an agent.
-const agentDir = "/opt/mini-agent"
+const agentDir = "/mini-agent"
 
 // mountFolder adds the folder of a definition to the mounts of sandboxes. It returns where
 // commands find it, and the hash of its content; "" if there is none.
