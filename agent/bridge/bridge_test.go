@@ -228,6 +228,7 @@ func TestFaults(t *testing.T) {
 						case !broken && !strings.Contains(body, "one"):
 							t.Errorf("body %s", body)
 						}
+						synctest.Wait() // the provider sees the end of a broken stream
 						f.checkBooks()
 					})
 				})

@@ -54,20 +54,18 @@ func (r *recorder) threadOf(x bridge.Exchange) (*thread, error) {
 		}
 		return &r.children[i].thread, nil
 	}
-	if t := r.longestPrefix(keys); t != nil && (t != &r.main || x.HasTools || !r.tools) {
+	if t := r.threadWith(keys); t != nil && (t != &r.main || x.HasTools || !r.tools) {
 		return t, nil
 	}
 	if s := r.spawnOf(x, lacksTools); s != nil {
 		return r.newChild(x, "", s, false)
 	}
 	switch {
-	case r.tools && !x.HasTools:
+	case lacksTools:
 		return nil, nil //nolint:nilnil // a side call
 	case r.isMain(x):
 		r.main.offersTools = r.main.offersTools || x.HasTools
 		return &r.main, nil
-	case lacksTools:
-		return nil, nil //nolint:nilnil // a side call
 	}
 	isContinued := slices.ContainsFunc(x.Messages, func(m model.Message) bool { return m.Role == model.Assistant })
 	for _, c := range r.children {
@@ -95,18 +93,18 @@ func identityOf(headers map[string]string) (id string, ok bool) {
 	return "", false
 }
 
-// longestPrefix returns the thread whose messages a request has, nil if there is none.
-func (r *recorder) longestPrefix(keys []key) (best *thread) {
-	consider := func(t *thread) {
-		if len(t.shown) > 0 && t.isPrefix(keys) && (best == nil || len(t.shown) > len(best.shown)) {
-			best = t
+// threadWith returns the first thread whose messages a request begins with, nil if there is
+// none. Threads with equal messages are interchangeable.
+func (r *recorder) threadWith(keys []key) *thread {
+	if r.main.isPrefix(keys) {
+		return &r.main
+	}
+	for _, c := range r.children {
+		if c.isPrefix(keys) {
+			return &c.thread
 		}
 	}
-	consider(&r.main)
-	for _, c := range r.children {
-		consider(&c.thread)
-	}
-	return best
+	return nil
 }
 
 // spawnOf returns the call that has the task of a new conversation in its arguments. If

@@ -54,7 +54,7 @@ sub-b: ["`+block+`", "`+block+`", "It is short."]
 			}
 			tr := readValid(t, path)
 			if len(tr.Children) != 2 || countRefs(tr) != 2 {
-				t.Fatalf("%d children, %d results of them", len(tr.Children), countRefs(tr))
+				t.Fatalf("%d children, %d executions that started them", len(tr.Children), countRefs(tr))
 			}
 			for n, journal := range trajectories.ChildJournals(path) {
 				own := log + ".1"

@@ -73,7 +73,7 @@ type action struct{ id, command string }
 func (t *thread) isEmpty() bool { return len(t.keys) == 0 }
 
 func (t *thread) isPrefix(keys []key) bool {
-	return len(keys) >= len(t.shown) && slices.EqualFunc(keys[:len(t.shown)], t.shown, func(k key, s shown) bool { return k == s.key })
+	return len(t.shown) > 0 && len(keys) >= len(t.shown) && slices.EqualFunc(keys[:len(t.shown)], t.shown, func(k key, s shown) bool { return k == s.key })
 }
 
 // continues reports whether a request belongs to the thread: it has the messages of the

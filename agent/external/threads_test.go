@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -100,14 +101,14 @@ func bash(id string) model.ToolCall { return call(id, "bash", `{"command":"run `
 // TestThreads records conversations of an agent. want has the thread of each exchange, and
 // the replies of each subagent.
 func TestThreads(t *testing.T) {
-	const system, findA, findB = "You are an agent.", "Find the place where a is set.", "Find the place where b is set."
+	const system, findA, findB = "You are an agent.", "Find the place where a is set, and name its file.", "Find the place where b is set, and name its file."
 	twoSpawns := []model.ToolCall{call("s1", "task", `{"prompt":"`+findA+`"}`), call("s2", "task", `{"items":[{"text":"`+findB+`"}]}`)}
 	for name, tt := range map[string]struct {
 		exchanges    func() []bridge.Exchange
 		threads      string
 		children     []string
 		unattributed int
-		refs         int // results of subagents in the journals
+		refs         int // executions that started subagents
 	}{
 		"two by prompt, interleaved": {
 			func() []bridge.Exchange {
@@ -121,9 +122,9 @@ func TestThreads(t *testing.T) {
 			func() []bridge.Exchange {
 				main, a, b := talkOf(system, "fix it"), talkOf(system, findA), talkOf(system, findA)
 				return []bridge.Exchange{
-					main.ask("both", twoSpawns[0], call("s3", "task", `{"prompt":"`+findA+`"}`)), a.ask("a1", bash("x1")), b.ask("b1", bash("x1")), b.ask("b2"), a.ask("a2"), main.ask("done"),
+					main.ask("both", twoSpawns[0], call("s3", "task", `{"prompt":"`+findA+`"}`)), a.ask("a1", bash("x1")), b.ask("b1", bash("x1")), a.ask("a2", bash("x2")), b.ask("b2", bash("x2")), b.ask("b3"), a.ask("a3"), main.ask("done"),
 				}
-			}, "main 1 2 2 1 main", []string{"a1 a2", "b1 b2"}, 0, 2,
+			}, "main 1 2 1 2 2 1 main", []string{"a1 a2 a3", "b1 b2 b3"}, 0, 2,
 		},
 		"by header": {
 			func() []bridge.Exchange {
@@ -132,7 +133,19 @@ func TestThreads(t *testing.T) {
 				b.headers = map[string]string{"x-claude-code-agent-id": "8"}
 				main.headers = map[string]string{"thread-id": "6"}
 				return []bridge.Exchange{main.ask("go", bash("x")), a.ask("a1"), b.ask("b1", bash("x")), a.ask("a2"), b.ask("b2"), main.ask("done")}
-			}, "main 1 2 1 2 main", []string{"a1 a2", "b1 b2"}, 0, 2,
+			}, "main 1 2 1 2 main", []string{"a1 a2", "b1 b2"}, 0, 1,
+		},
+		"more than there may be": {
+			func() []bridge.Exchange {
+				main := talkOf(system, "fix it")
+				list := []bridge.Exchange{main.ask("go", bash("x"))}
+				for i := range 65 {
+					a := talkOf(system, "go on")
+					a.headers = map[string]string{"x-claude-code-agent-id": fmt.Sprint(i)}
+					list = append(list, a.ask("a"))
+				}
+				return append(list, main.ask("done"))
+			}, "main " + strings.Join(numbers(63), " ") + " side side main", slices.Repeat([]string{"a"}, 63), 0, 1,
 		},
 		"a subagent of a subagent": {
 			func() []bridge.Exchange {
@@ -142,10 +155,12 @@ func TestThreads(t *testing.T) {
 		},
 		"title": {
 			func() []bridge.Exchange {
-				main, title, router := talkOf(system, "fix it"), talkOf("Write a title.", "fix it"), talkOf("Which one?", findA+" or not")
-				title.noTools, router.noTools = true, true
-				return []bridge.Exchange{main.ask("go", twoSpawns[0]), title.ask("A fix"), router.ask("yes"), main.ask("done")}
-			}, "main side side main", nil, 0, 0,
+				const report = "The place where a is set is in the second line of a.txt."
+				main, a, title := talkOf(system, "fix it"), talkOf(system, findA), talkOf("Write a title.", "fix it")
+				router, digest := talkOf("Which one?", findA+" or not"), talkOf("Make it short.", report)
+				title.noTools, router.noTools, digest.noTools = true, true, true
+				return []bridge.Exchange{main.ask("go", twoSpawns[0]), title.ask("A fix"), router.ask("yes"), a.ask(report), digest.ask("a.txt"), main.ask("done")}
+			}, "main side side 1 side main", []string{"The place where a is set is in the second line of a.txt."}, 0, 1,
 		},
 		"one request that nothing continues": {
 			func() []bridge.Exchange {
@@ -207,10 +222,18 @@ func TestThreads(t *testing.T) {
 				}
 			}
 			if unattributed != tt.unattributed || refs != tt.refs || (len(out.Warnings) > 0) != (unattributed > 0) {
-				t.Errorf("%d unattributed, %d results of children, warnings %q", unattributed, refs, out.Warnings)
+				t.Errorf("%d unattributed, %d executions that started subagents, warnings %q", unattributed, refs, out.Warnings)
 			}
 		})
 	}
+}
+
+// numbers returns 1 to n.
+func numbers(n int) (list []string) {
+	for i := range n {
+		list = append(list, fmt.Sprint(i+1))
+	}
+	return list
 }
 
 // threadsOf returns the thread of each exchange in a journal.
@@ -246,9 +269,10 @@ func repliesOf(tr *trajectories.Transcript) string {
 	return strings.Join(replies, " ")
 }
 
+// countRefs counts the executions that started subagents.
 func countRefs(tr *trajectories.Transcript) (n int) {
 	for _, list := range tr.ChildrenByExecution() {
-		n += len(list)
+		n += min(len(list), 1)
 	}
 	return n
 }
