@@ -60,7 +60,9 @@
     // What the reader sees stays where it is: browsers differ in anchoring the scroll position.
     const seen = topStep();
     const before = seen && seen.getBoundingClientRect().top;
+    const name = chunk.contains(current) && current.dataset.step;
     chunk.replaceChildren(parse(got.text));
+    if (name) setCurrent(document.getElementById("s" + name)); // the steps are new elements
     delete chunk.dataset.missing;
     chunk.dataset.bytes = got.text.length;
     release(chunk);
