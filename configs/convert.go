@@ -53,11 +53,10 @@ func (l *Layer) convertPrompts() (notes []string) {
 		}
 		text, limits, differences, err := agent.GoTemplate(name, p.Value)
 		if err != nil {
-			field := &agent.FieldError{}
-			if errors.As(err, &field) && field.Line > 0 {
-				err = fmt.Errorf("line %d: %w", field.Line, field.Err)
-			} else if field.Err != nil {
-				err = field.Err
+			if field, ok := errors.AsType[*agent.FieldError](err); ok {
+				if err = field.Err; field.Line > 0 {
+					err = fmt.Errorf("line %d: %w", field.Line, err)
+				}
 			}
 			notes = append(notes, fmt.Sprintf("agent.%s stays in Jinja: %v", name, err))
 			continue

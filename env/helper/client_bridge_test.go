@@ -11,8 +11,8 @@ import (
 	"github.com/minibench/mini/env/helper"
 )
 
-// TestHostileStreams sends frames of streams that a correct helper never sends. Nobody
-// reads from the connections.
+// TestHostileStreams sends frames of streams that a correct helper never sends. The
+// host does not read from the connections.
 func TestHostileStreams(t *testing.T) {
 	ignore := func() io.ReadWriteCloser {
 		own, _ := net.Pipe()

@@ -86,7 +86,3 @@ func (r *Regexp) ReplaceAllLiteralString(s, with string) string {
 	return r.compiled().ReplaceAllLiteralString(s, with)
 }
 
-// ReplaceAllStringFunc calls the method of regexp.Regexp.
-func (r *Regexp) ReplaceAllStringFunc(s string, f func(string) string) string {
-	return r.compiled().ReplaceAllStringFunc(s, f)
-}

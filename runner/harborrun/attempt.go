@@ -272,13 +272,8 @@ func (a *attempt) dir(step harbor.Step, name string) string {
 	return filepath.Join(filepath.Dir(a.Folder.Journal(a.instance.ID, a.number)), filepath.FromSlash(step.Dir), name)
 }
 
-var errNoRewards = errors.New("no rewards")
-
 // describe returns a sentence on the rewards.
 func describe(rewards map[string]float64) string {
-	text, err := json.Marshal(rewards)
-	if err != nil {
-		return errNoRewards.Error()
-	}
+	text, _ := json.Marshal(rewards) // finite numbers
 	return fmt.Sprintf("rewards %s", text)
 }

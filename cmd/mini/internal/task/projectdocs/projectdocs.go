@@ -129,7 +129,7 @@ func readFolder(folder string, open func(path string) (*os.File, error)) ([]File
 // could make mini send a file with keys to the model, such as .env or .git/config.
 var errLink = errors.New("a symbolic link to a file of another name is not followed")
 
-// openProjectFile opens a file of a project, which somebody else may have written.
+// openProjectFile opens a file of a project, whose author may be another person than the user.
 func openProjectFile(d *rootdir.Dir, path string) (*os.File, error) {
 	target, err := filepath.EvalSymlinks(path)
 	if err != nil {
