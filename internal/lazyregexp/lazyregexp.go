@@ -85,4 +85,3 @@ func (r *Regexp) ReplaceAllString(s, with string) string {
 func (r *Regexp) ReplaceAllLiteralString(s, with string) string {
 	return r.compiled().ReplaceAllLiteralString(s, with)
 }
-
