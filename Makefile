@@ -8,13 +8,14 @@ LINTER := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GOFUMPT := mvdan.cc/gofumpt@v0.12.0
 BROWSER_TESTS := ./cmd/mini/internal/web/browsertest
 
-.PHONY: help build helper images demo test test-browser test-short test-long screenshots lint fmt fuzz bench man golden tour clean
+.PHONY: help build helper images demo test test-browser test-kubernetes test-short test-long screenshots lint fmt fuzz bench man golden tour clean
 
 help: ## say what the targets do
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-build: helper ## build bin/mini, with the sandbox helper inside
+build: helper ## build bin/mini, with the sandbox helper inside, and bin/mini-kubernetes
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/mini ./cmd/mini
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -tags kubernetes -o bin/mini-kubernetes ./cmd/mini
 
 helper: ## build the program that runs inside sandboxes
 	@scripts/helper.sh
@@ -31,6 +32,9 @@ test: setup-test helper images ## install what tests need, then run all of them
 
 test-browser: setup-browser helper ## test the pages of mini view in Chromium
 	go test -tags browser $(BROWSER_FLAGS) -timeout 20m $(BROWSER_TESTS)
+
+test-kubernetes: helper images ## test sandboxes on a real cluster: that of KUBECONFIG
+	@scripts/test-kubernetes.sh
 
 setup-%:
 	@scripts/setup.sh $*

@@ -315,7 +315,7 @@ func TestInbox(t *testing.T) {
 			name:   "the time limit is not raised",
 			script: func(s *scenario) *scriptedModel { return replies(bash(s.longCommand())) },
 			set: func(t *testing.T, s *scenario) {
-				s.cfg.WallTimeLimit = 1
+				s.cfg.WallTimeLimit = 2
 				s.whenStarted(t, func() {})
 				s.User = fakeUser{raise: func(l agent.Limits) (agent.Limits, bool) {
 					t.Error("the user was asked")
@@ -336,7 +336,7 @@ func TestInbox(t *testing.T) {
 				s.cfg.Protocol = protocol.Tools
 			}
 			s.script = tt.script(s)
-			s.Session = agent.Session{Model: s.script, Environment: repository(t), Inbox: s.inbox, Task: agent.Task{Text: "task"}}
+			s.Session = agent.Session{Model: s.script, Environment: untimed{repository(t)}, Inbox: s.inbox, Task: agent.Task{Text: "task"}}
 			tt.set(t, s)
 			out, journal := s.run(t)
 			if out.ExitStatus != tt.status {

@@ -116,6 +116,7 @@ func (e *PanicError) Error() string { return e.Text }
 // outcome returns how the attempt ended, with its totals.
 func (r *run) outcome(err error) trajectories.Outcome {
 	out := OutcomeOf(r.clock.started, err)
+	out.NetworkProof = r.info.NetworkProof
 	r.Resume.AddTo(&out)
 	total := r.total()
 	out.Steps, out.Usage, out.Cost, out.ChildSteps = total.Steps, total.Usage, total.Cost, total.Steps-r.steps
@@ -169,7 +170,7 @@ func classify(err error) (trajectories.Class, string) {
 		}
 	}
 	if e, ok := errors.AsType[*env.Error](err); ok {
-		return trajectories.Environment, string(e.Status)
+		return environmentClass(e.Status), string(e.Status)
 	}
 	if e, ok := errors.AsType[*model.Error](err); ok {
 		return providerClass(e.Status), string(e.Status)
@@ -187,6 +188,13 @@ func isLimit(err error) bool {
 	return errors.Is(err, ErrLimitsExceeded) || errors.Is(err, ErrTimeExceeded) || errors.Is(err, ErrRepeatedFormatError)
 }
 
+func environmentClass(s env.Status) trajectories.Class {
+	if s == env.SandboxLimitExceeded {
+		return trajectories.Limit
+	}
+	return trajectories.Environment
+}
+
 func providerClass(s model.Status) trajectories.Class {
 	if s == model.ContextWindowExceeded || s == model.ContentRefused {
 		return trajectories.Limit
@@ -197,5 +205,8 @@ func providerClass(s model.Status) trajectories.Class {
 // isSandboxAlive reports whether the sandbox can still run commands, judged by
 // the outcome.
 func isSandboxAlive(out *trajectories.Outcome) bool {
+	if out.ExitStatus == string(env.SandboxLimitExceeded) {
+		return false
+	}
 	return out.Class != trajectories.Environment || out.ExitStatus == string(env.HostDiskFull)
 }

@@ -224,7 +224,7 @@ func (r *run) addWorkingDiff(ctx context.Context, out *trajectories.Outcome) {
 			}
 			err = envErr
 		}
-		out.Class, out.ExitStatus, out.Source = trajectories.Environment, string(envErr.Status), ""
+		out.Class, out.ExitStatus, out.Source = environmentClass(envErr.Status), string(envErr.Status), ""
 		out.Error, out.Hint = err.Error(), envErr.Hint
 	case err != nil:
 	case submitDiff:

@@ -124,13 +124,24 @@ func repository(t *testing.T) env.Environment {
 	return sandbox
 }
 
+// untimed pauses an attempt's clock during commands that do not sleep. A slow
+// machine then does not reach a short time limit before the sleep.
+type untimed struct{ env.Environment }
+
+func (u untimed) Execute(ctx context.Context, c env.Command) (env.Result, error) {
+	if !strings.Contains(c.Script, "sleep") {
+		defer model.BeginPause(ctx)()
+	}
+	return u.Environment.Execute(ctx, c)
+}
+
 func run(ctx context.Context, t *testing.T, cfg agent.Config, s *scriptedModel, rec agent.Recorder) trajectories.Outcome {
 	t.Helper()
 	a, err := agent.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return a.Run(ctx, agent.Session{Model: s, Environment: repository(t), Recorder: rec, Task: agent.Task{Text: "task"}})
+	return a.Run(ctx, agent.Session{Model: s, Environment: untimed{repository(t)}, Recorder: rec, Task: agent.Task{Text: "task"}})
 }
 
 func TestOutcomes(t *testing.T) {
@@ -171,7 +182,7 @@ func TestOutcomes(t *testing.T) {
 			class: trajectories.Limit, status: "TimeExceeded", steps: 2, submission: "+two", auto: true,
 		},
 		{
-			name: "wall time, in mid-command", change: func(c *agent.Config) { c.WallTimeLimit = 1 }, script: replies(bash("echo two >> a.txt; sleep 600")),
+			name: "wall time, in mid-command", change: func(c *agent.Config) { c.WallTimeLimit = 2 }, script: replies(bash("echo two >> a.txt; sleep 600")),
 			class: trajectories.Limit, status: "TimeExceeded", steps: 1, submission: "+two", auto: true,
 		},
 		{
@@ -237,9 +248,58 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
+// lostSandbox is a sandbox that fails at the command "lose it".
+type lostSandbox struct {
+	env.Environment
+	status env.Status
+}
+
+func (s lostSandbox) Execute(ctx context.Context, c env.Command) (env.Result, error) {
+	if c.Script == "lose it" {
+		return env.Result{ExitCode: -1}, &env.Error{Status: s.status, Op: "execute command", Hint: "look at it"}
+	}
+	return s.Environment.Execute(ctx, c)
+}
+
+func (s lostSandbox) Info() env.Info {
+	info := s.Environment.Info()
+	info.NetworkProof = "unproven: DNS answers"
+	return info
+}
+
+// A lost sandbox has no working diff. Only SandboxLimitExceeded counts as a result.
+func TestLostSandbox(t *testing.T) {
+	for status, class := range map[env.Status]trajectories.Class{
+		env.ContainerDied:        trajectories.Environment,
+		env.SandboxDisrupted:     trajectories.Environment,
+		env.SandboxLimitExceeded: trajectories.Limit,
+	} {
+		t.Run(string(status), func(t *testing.T) {
+			a, err := agent.New(config())
+			if err != nil {
+				t.Fatal(err)
+			}
+			rec := &testRecorder{}
+			out := a.Run(t.Context(), agent.Session{
+				Model:       replies(bash("echo two >> a.txt"), bash("lose it")),
+				Environment: lostSandbox{repository(t), status}, Recorder: rec, Task: agent.Task{Text: "task"},
+			})
+			if out.Class != class || out.ExitStatus != string(status) || out.Error == "" || out.Hint == "" {
+				t.Errorf("%s %s, error %q, hint %q", out.Class, out.ExitStatus, out.Error, out.Hint)
+			}
+			if last := rec.records[len(rec.records)-1]; !strings.Contains(string(last.Data), `"network_proof":"unproven: DNS answers"`) {
+				t.Errorf("the last record is %s", last.Data)
+			}
+			if len(out.Submission)+len(out.PartialPatch) > 0 || out.Autosubmitted || strings.Contains(rec.types(), "diff") {
+				t.Errorf("submission %q, partial patch %q, records %s", out.Submission, out.PartialPatch, rec.types())
+			}
+		})
+	}
+}
+
 func TestPrompts(t *testing.T) {
 	cfg := config()
-	cfg.Timeout = time.Second
+	cfg.Timeout = 3 * time.Second
 	s := replies(
 		"no command at all",
 		bash("a")+bash("b"),
@@ -263,7 +323,7 @@ func TestPrompts(t *testing.T) {
 		"token limit and was cut off",
 		"2 commands, and exactly one is needed",
 		"[3] out\nerr\n",
-		"did not end within 1s and was killed, with everything it had started.>[-1] before\n",
+		"did not end within 3s and was killed, with everything it had started.>[-1] before\n",
 		"[0] x\x00y",
 		"was not run. ",
 		"killed by signal 9.>[137] ",

@@ -111,7 +111,7 @@ const IgnoreCostErrors = "ignore_errors"
 
 // Environment configures the sandbox.
 type Environment struct {
-	// Class is "docker", "local" or "bubblewrap".
+	// Class is "docker", "local", "bubblewrap" or "kubernetes".
 	Class string `yaml:"environment_class" json:"environment_class"`
 	// Image overrides the instance's image.
 	Image string `yaml:"image" json:"image,omitempty"`
@@ -172,6 +172,8 @@ type Environment struct {
 	// KeepProcesses leaves the processes of the agent running while the tests of a Harbor
 	// task run in its container. They can change the result.
 	KeepProcesses bool `yaml:"keep_processes" json:"keep_processes,omitempty"`
+	// Kubernetes is for the class of this name.
+	Kubernetes Kubernetes `yaml:"kubernetes" json:"kubernetes,omitzero"`
 	// HelperDir is a directory with helper binaries to use instead of the embedded
 	// ones.
 	HelperDir string `yaml:"helper_dir" json:"helper_dir,omitempty"`

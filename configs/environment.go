@@ -16,6 +16,7 @@ func (r *Resolved) validateEnvironment() []error {
 		r.oneOf("environment.environment_class", e.Class, EnvironmentClasses, migratedClass(e.Class, false)),
 		r.positiveSeconds("environment.timeout", e.Timeout),
 		r.positiveSeconds("environment.pull_timeout", e.PullTimeout),
+		r.validateKubernetes(),
 	)
 	addError := func(key, format string, args ...any) {
 		errs = append(errs, r.errorf("environment."+key, format, args...))

@@ -129,6 +129,15 @@ func (r *Resolved) Origin(key string) (Origin, bool) {
 	return o, ok
 }
 
+// UserOrigin returns where the user set a key, or for a mapping the first key in it. ok is
+// false if the value is mini's default.
+func (r *Resolved) UserOrigin(key string) (o Origin, ok bool) {
+	if o, ok = r.origins[key]; ok {
+		return o, !o.IsBuiltin()
+	}
+	return r.firstBelow(key)
+}
+
 // startupKey is the only template outside the section "agent".
 const startupKey = "run.env_startup_command"
 

@@ -83,7 +83,11 @@ func KeysUnder(prefix string) ([]string, error) {
 
 // isMapping reports whether a setting is a mapping with arbitrary keys.
 func isMapping(key string) bool {
-	return slices.Contains([]string{"agent.template_engine", "model.model_kwargs", "model.headers", "model.summary", "environment.env", "environment.tmpfs", "environment.ulimits"}, key)
+	return slices.Contains([]string{
+		"agent.template_engine", "model.model_kwargs", "model.headers", "model.summary", "environment.env", "environment.tmpfs", "environment.ulimits",
+		"environment.kubernetes.labels", "environment.kubernetes.annotations", "environment.kubernetes.node_selector",
+		"environment.kubernetes.affinity", "environment.kubernetes.pod_patch",
+	}, key)
 }
 
 // fieldsAt returns the keys of a section with their types; ok is false if path is not a

@@ -21,7 +21,7 @@ import (
 // Names of the classes of models and environments that model/open and env/open create.
 var (
 	ModelClasses       = []string{"openai", "anthropic", "scripted"}
-	EnvironmentClasses = []string{"docker", "local", "bubblewrap"}
+	EnvironmentClasses = []string{"docker", "local", "bubblewrap", kubernetesClass}
 )
 
 // Valid values of settings.

@@ -215,6 +215,9 @@ type Info struct {
 	Dir string `json:"cwd"`
 	// Network reports whether commands can use a network.
 	Network bool `json:"network"`
+	// NetworkProof is the result of a test that commands cannot use a network: a text that
+	// begins with NetworkProven or NetworkUnproven. It is empty if there was no test.
+	NetworkProof string `json:"network_proof,omitempty"`
 	// Tools reports whether commands can call mini-tool (see Command.Tools).
 	Tools bool `json:"tools,omitempty"`
 	// Disposable reports that Dir is deleted with the sandbox. In a container (see
@@ -235,6 +238,12 @@ type Info struct {
 	// Prepared describes the preparation of the image; nil if there was none.
 	Prepared *ImagePreparation `json:"-"`
 }
+
+// Beginnings of Info.NetworkProof.
+const (
+	NetworkProven   = "proven: "   // followed by what cannot be reached
+	NetworkUnproven = "unproven: " // followed by the reason
+)
 
 // ImagePreparation describes work that was done once on an image, for all sandboxes
 // started from it.

@@ -6,8 +6,8 @@ import "errors"
 // attempt, so the names are part of the file format.
 type Status string
 
-// The reasons why a sandbox fails. All belong to the outcome class "environment": the
-// attempt does not count and may be retried.
+// The reasons why a sandbox fails. All but SandboxLimitExceeded belong to the outcome
+// class "environment": the attempt does not count and may be retried.
 const (
 	ImageNotFound     Status = "ImageNotFound"     // neither on this machine nor in the registry
 	PullFailed        Status = "PullFailed"        // the download of the image failed
@@ -21,6 +21,15 @@ const (
 	SetupFailed       Status = "SetupFailed"       // the start-up command of the instance failed, or its repository is unusable
 	AgentNotStarted   Status = "AgentNotStarted"   // the agent in the sandbox ended before its first model request
 	DiffFailed        Status = "DiffFailed"        // the agent finished, but its diff could not be created
+	// SandboxRefused means that the cluster refuses all such sandboxes, because of a setting:
+	// a retry would fail in the same way. It stops the run.
+	SandboxRefused Status = "SandboxRefused"
+	// SandboxDisrupted means that the cluster took the node or the place of the pod: drain,
+	// preemption, eviction. The new attempt does not count as a try.
+	SandboxDisrupted Status = "SandboxDisrupted"
+	// SandboxLimitExceeded means that the sandbox exceeded its own disk or memory limit for
+	// the second time. It belongs to the outcome class "limit": the attempt counts.
+	SandboxLimitExceeded Status = "SandboxLimitExceeded"
 )
 
 // Error reports that a sandbox failed, so that its attempt cannot continue. Callers

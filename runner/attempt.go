@@ -19,7 +19,7 @@ import (
 func (b *Batch) startAttempt(ctx context.Context, t task, n int) (int, trajectories.Outcome, error) {
 	header := b.Header
 	header.InstanceID, header.Attempt, header.Repetition, header.ModelName = t.ID, n, t.repetition, b.ModelName
-	if header.EnvironmentClass == "docker" && header.Image == "" {
+	if header.Image == "" && (header.EnvironmentClass == "docker" || header.EnvironmentClass == "kubernetes") {
 		header.Image = t.ImageName()
 	}
 	path, err := b.Folder.newAttempt(t.ID, n)

@@ -8,12 +8,14 @@ import (
 
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 )
 
 // circuitBreaker stops a batch when maxFailures instances have failed at the
-// model's provider without a successful call between them.
+// model's provider without a successful call between them, or when the cluster refuses
+// its sandboxes.
 type circuitBreaker struct {
 	maxFailures int // 0: no limit
 
@@ -35,13 +37,20 @@ type HaltError struct {
 }
 
 func (h *HaltError) Error() string {
+	if h.ExitStatus == string(env.SandboxRefused) {
+		return "stopped: " + withHint(h.Reason, h.Hint)
+	}
 	instances := fmt.Sprintf("%d instances in a row", h.Failures)
 	if h.Failures == 1 {
 		instances = "an instance"
 	}
 	text := fmt.Sprintf("stopped: %s failed at the model's provider, the last with %s", instances, h.Reason)
-	if h.Hint != "" {
-		text += "; " + h.Hint
+	return withHint(text, h.Hint)
+}
+
+func withHint(text, hint string) string {
+	if hint != "" {
+		text += "; " + hint
 	}
 	return text
 }
@@ -84,16 +93,18 @@ func (c *circuitBreaker) isRetryUseless(out trajectories.Outcome) bool {
 }
 
 // onInstanceEnd counts an instance whose final outcome is a failure at the
-// provider, and stops the batch when maxFailures is reached. It ignores other
-// outcomes, and scripted models that have run out of replies.
+// provider, and stops the batch when maxFailures is reached, or at once if the cluster
+// refuses the sandbox. It ignores other outcomes, and scripted models that have run out
+// of replies.
 func (c *circuitBreaker) onInstanceEnd(out trajectories.Outcome) {
-	if out.Class != trajectories.Provider || out.ExitStatus == string(model.ScriptExhausted) {
+	refused := out.ExitStatus == string(env.SandboxRefused)
+	if !refused && (out.Class != trajectories.Provider || out.ExitStatus == string(model.ScriptExhausted)) {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.failures++
-	if c.maxFailures <= 0 || c.failures < c.maxFailures || c.tripped != nil {
+	if !refused && (c.maxFailures <= 0 || c.failures < c.maxFailures) || c.tripped != nil {
 		return
 	}
 	c.tripped = &HaltError{Failures: c.failures, ExitStatus: out.ExitStatus, Reason: out.Error, Hint: out.Hint}

@@ -17,6 +17,15 @@ var ignoredKeys = []string{
 	"eval", "replay", "run.workers", "run.attempts", "run.eval", "run.resume_attempts", "run.fsync", "run.keep", "run.max_tries",
 	"run.prefetch", "run.image_budget", "run.min_free_disk", "run.pulls_per_minute",
 	"run.max_starts", "run.total_cost_limit", "run.total_calls", "run.max_consecutive_provider_failures",
+	"environment.kubernetes.context", "environment.kubernetes.kubeconfig", "environment.kubernetes.namespace",
+	"environment.kubernetes.labels", "environment.kubernetes.annotations", "environment.kubernetes.node_selector",
+	"environment.kubernetes.tolerations", "environment.kubernetes.affinity", "environment.kubernetes.priority_class",
+	"environment.kubernetes.queue", "environment.kubernetes.do_not_disrupt", "environment.kubernetes.max_pods",
+	"environment.kubernetes.max_starts", "environment.kubernetes.qps", "environment.kubernetes.burst",
+	"environment.kubernetes.schedule_timeout", "environment.kubernetes.start_timeout", "environment.kubernetes.lease",
+	"environment.kubernetes.image_pull_secrets", "environment.kubernetes.image_pull_policy", "environment.kubernetes.registry_mirror",
+	"environment.kubernetes.helper", "environment.kubernetes.helper_image", "environment.kubernetes.service_account",
+	"environment.kubernetes.disruption_retries",
 	"model.max_tries", "model.max_wait", "model.requests_per_minute", "model.tokens_per_minute", "model.max_concurrent",
 }
 
@@ -33,7 +42,10 @@ func changedConfig(old, current []byte) string {
 	}
 	var keys []string
 	diffKeys("", oldValue, currentValue, &keys)
-	keys = slices.DeleteFunc(keys, func(key string) bool { return !AffectsResults(key) })
+	usesCluster := isClusterConfig(currentValue)
+	keys = slices.DeleteFunc(keys, func(key string) bool {
+		return !AffectsResults(key) || !usesCluster && strings.HasPrefix(key, "environment.kubernetes")
+	})
 	slices.Sort(keys)
 	switch n := len(keys); {
 	case n == 0:
@@ -42,6 +54,14 @@ func changedConfig(old, current []byte) string {
 		return fmt.Sprintf("configuration (%s and %d more)", strings.Join(keys[:maxChanged], ", "), n-maxChanged)
 	}
 	return fmt.Sprintf("configuration (%s)", strings.Join(keys, ", "))
+}
+
+// isClusterConfig reports whether the section environment.kubernetes of a configuration
+// applies.
+func isClusterConfig(config any) bool {
+	root, _ := config.(map[string]any)
+	environment, _ := root["environment"].(map[string]any)
+	return environment["environment_class"] == "kubernetes"
 }
 
 // SameSettings reports whether two configurations in YAML have the same settings that

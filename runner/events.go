@@ -52,6 +52,8 @@ type Phase = agent.Phase
 // The phases of a running instance.
 const (
 	PhaseStarting Phase = "starting" // the sandbox is being created; Text may name the image
+	// PhaseQueued waits for the cluster to start the sandbox; Text is the reason.
+	PhaseQueued Phase = "queued"
 	// PhaseScrubbing removes commits after HEAD from the repository. It runs in the
 	// sandbox, or once for the image in Text.
 	PhaseScrubbing = agent.PhaseScrubbing

@@ -40,8 +40,8 @@ const (
 	stateDropped                 // killed before an attempt or a retry, or cut off by an error of the run
 )
 
-// job is a task with its state. The queue's lock guards all fields except tries and
-// reported, which only the task's worker uses.
+// job is a task with its state. The queue's lock guards all fields except tries,
+// disruptions and reported, which only the task's worker uses.
 type job struct {
 	task
 	taskID    string
@@ -53,7 +53,10 @@ type job struct {
 	class     trajectories.Class
 	cancel    context.CancelCauseFunc // cancels the task's attempts; nil without a worker
 	tries     int
-	reported  int // the attempt last passed to Batch.OnSubmission
+	// disruptions is the number of attempts that ended with env.SandboxDisrupted and are
+	// not in tries.
+	disruptions int
+	reported    int // the attempt last passed to Batch.OnSubmission
 }
 
 // stop interrupts the task's attempt.
@@ -194,7 +197,7 @@ func (q *queue) release(j *job) {
 	q.assigned--
 	switch {
 	case j.requeued:
-		j.forceNew, j.tries = true, 0
+		j.forceNew, j.tries, j.disruptions = true, 0, 0
 		q.append(j)
 	case j.state == stateBackoff:
 		j.state = stateQueued

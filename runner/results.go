@@ -44,6 +44,7 @@ type Result struct {
 	PartialPatch  trajectories.Bytes `json:"partial_patch,omitempty"`
 	Error         string             `json:"error,omitempty"`
 	Hint          string             `json:"hint,omitempty"`
+	NetworkProof  string             `json:"network_proof,omitempty"`
 	Warnings      []string           `json:"warnings,omitempty"`
 	// Repetitions are the results of all repetitions if there are several.
 	// Repetition is set only in them.
@@ -140,7 +141,7 @@ func (rep *repetition) result(attempts int) Result {
 		Steps: o.Steps, Usage: o.Usage, Cost: o.Cost.IfKnown(o.Usage),
 		Start: o.Start, End: o.End, Seconds: o.ActiveDuration().Seconds(), Times: o.Times,
 		Autosubmitted: o.Autosubmitted, PatchBytes: len(o.Submission), PartialPatch: o.PartialPatch,
-		Error: o.Error, Hint: o.Hint, Warnings: o.Warnings,
+		Error: o.Error, Hint: o.Hint, NetworkProof: o.NetworkProof, Warnings: o.Warnings,
 	}
 }
 

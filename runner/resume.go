@@ -64,7 +64,7 @@ func isResumableOutcome(class trajectories.Class, status string) bool {
 	case trajectories.Provider: // a bad request may be due to the recorded conversation
 		return status != string(model.BadRequest)
 	case trajectories.Environment:
-		return slices.Contains([]env.Status{env.ImageNotFound, env.PullFailed, env.DaemonUnavailable, env.StartFailed, env.HostDiskFull, env.ContainerDied}, env.Status(status))
+		return slices.Contains([]env.Status{env.ImageNotFound, env.PullFailed, env.DaemonUnavailable, env.StartFailed, env.HostDiskFull, env.ContainerDied, env.SandboxDisrupted}, env.Status(status))
 	}
 	return false
 }

@@ -75,6 +75,9 @@ type Batch struct {
 	// MaxTries limits the attempts of this run at one repetition, including
 	// retries after a failure of the sandbox or the provider; at least 1.
 	MaxTries int
+	// MaxDisruptions is the number of attempts at one repetition that may end with
+	// env.SandboxDisrupted without counting as a try; 0 means that each counts.
+	MaxDisruptions int
 	// Budget limits the cost and calls of the run. When it is spent, attempts are
 	// interrupted before their next call. A later run with a larger budget retries
 	// them.
@@ -285,12 +288,16 @@ func (b *Batch) runTask(ctx context.Context, j *job, store *resultStore) error {
 	defer b.Log.Emit(j.event(Event{Type: PhaseChanged, Phase: PhaseReleased}))
 	t := j.task
 	for {
-		j.tries++
 		n, out, err := b.resumeOrStart(ctx, t, store)
 		if err != nil {
 			return fmt.Errorf("instance %s: %w", t.ID, err)
 		}
 		t.forceNew = false
+		if out.ExitStatus == string(env.SandboxDisrupted) && j.disruptions < b.MaxDisruptions {
+			j.disruptions++
+		} else {
+			j.tries++
+		}
 		retry := out.Class.IsRetryable() && !isPermanent(out) && !b.breaker.isRetryUseless(out) && j.tries < b.MaxTries && ctx.Err() == nil
 		retry = b.queue.attemptFinished(j, n, out, retry)
 		if err := store.record(t.ID, t.repetition, n, out); err != nil {
@@ -301,7 +308,7 @@ func (b *Batch) runTask(ctx context.Context, j *job, store *resultStore) error {
 			b.reportSubmission(store, j)
 			return nil
 		}
-		wait := time.Duration(j.tries) * retryDelay
+		wait := time.Duration(j.tries+j.disruptions) * retryDelay
 		b.Log.Emit(t.event(Event{Type: PhaseChanged, Phase: PhaseWaiting, Attempt: n, Elapsed: wait.Seconds()}))
 		if !sleep(ctx, wait) || !b.queue.mayRetry(j) {
 			return nil
@@ -329,7 +336,7 @@ func (b *Batch) reportSubmission(store *resultStore, j *job) {
 // isPermanent reports whether a retry would fail in the same way.
 func isPermanent(out trajectories.Outcome) bool {
 	switch out.ExitStatus {
-	case string(env.ImageNotFound), string(env.ImageBuildFailed), string(model.AuthenticationError), string(model.BadRequest), string(model.ScriptExhausted):
+	case string(env.ImageNotFound), string(env.ImageBuildFailed), string(env.SandboxRefused), string(model.AuthenticationError), string(model.BadRequest), string(model.ScriptExhausted):
 		return true
 	}
 	return false

@@ -42,7 +42,9 @@ func (r *fakeSandbox) Execute(ctx context.Context, c env.Command) (env.Result, e
 	return env.Result{Output: []byte(r.output), Chars: int64(len(r.output))}, r.err
 }
 
-func (r *fakeSandbox) Info() env.Info { return env.Info{Dir: "/", Image: "img", ImageID: "sha256:1"} }
+func (r *fakeSandbox) Info() env.Info {
+	return env.Info{Dir: "/", Image: "img", ImageID: "sha256:1", NetworkProof: "proven: DNS"}
+}
 
 func (r *fakeSandbox) Close(context.Context) error {
 	if r.closed != nil {
@@ -128,7 +130,7 @@ func preds(t *testing.T, dir string) map[string]string {
 }
 
 // Attempts that fail in the sandbox or at the provider are made three times, unless a retry
-// would fail in the same way.
+// would fail in the same way. Two disruptions are not counted.
 func TestRetries(t *testing.T) {
 	tests := []struct {
 		name     string
@@ -143,6 +145,12 @@ func TestRetries(t *testing.T) {
 		{"sandbox dies", func(context.Context, datasets.Instance) (env.Environment, error) {
 			return &fakeSandbox{err: &env.Error{Status: env.ContainerDied, Op: "run"}}, nil
 		}, nil, 3, "ContainerDied"},
+		{"sandbox disrupted", func(context.Context, datasets.Instance) (env.Environment, error) {
+			return &fakeSandbox{err: &env.Error{Status: env.SandboxDisrupted, Op: "run"}}, nil
+		}, nil, 5, "SandboxDisrupted"},
+		{"sandbox limit exceeded", func(context.Context, datasets.Instance) (env.Environment, error) {
+			return &fakeSandbox{err: &env.Error{Status: env.SandboxLimitExceeded, Op: "run"}}, nil
+		}, nil, 1, "SandboxLimitExceeded"},
 		{"missing image", func(context.Context, datasets.Instance) (env.Environment, error) {
 			return nil, &env.Error{Status: env.ImageNotFound, Op: "pull"}
 		}, nil, 1, "ImageNotFound"},
@@ -156,7 +164,7 @@ func TestRetries(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				dir := filepath.Join(t.TempDir(), "run")
 				b := batch(t, dir, tt.start)
-				b.Models = constantModel{tt.model}
+				b.Models, b.MaxDisruptions = constantModel{tt.model}, 2
 				sum, err := b.Run(t.Context(), rows("a"))
 				if err != nil {
 					t.Fatal(err)
@@ -165,8 +173,11 @@ func TestRetries(t *testing.T) {
 				if r.Attempts != tt.attempts || r.ExitStatus != tt.status {
 					t.Errorf("%d attempts, %s; want %d, %s", r.Attempts, r.ExitStatus, tt.attempts, tt.status)
 				}
-				if counts := tt.status == "Submitted"; sum.Complete() != counts || (len(preds(t, dir)) == 1) != counts {
+				if counts := tt.status == "Submitted" || tt.status == "SandboxLimitExceeded"; sum.Complete() != counts || (len(preds(t, dir)) == 1) != counts {
 					t.Errorf("complete %v, predictions %v", sum.Complete(), preds(t, dir))
+				}
+				if r.Class.IsResult() && r.NetworkProof != "proven: DNS" {
+					t.Errorf("network proof %q", r.NetworkProof)
 				}
 				for n := 1; n <= tt.attempts; n++ {
 					if _, ok, err := trajectories.ReadOutcome(filepath.Join(dir, "a", "attempts", fmt.Sprint(n), "journal.jsonl")); !ok || err != nil {

@@ -77,7 +77,8 @@ if ! scripts/engine.sh; then
 	exit "$failed"
 fi
 
-CGO_ENABLED=0 go build -o "$tmp/mini-bench" ./cmd/mini-bench
+# PARTS=kubernetes compares containers with pods of the cluster of KUBECONFIG.
+CGO_ENABLED=0 go build -tags "${PARTS:+kubernetes}" -o "$tmp/mini-bench" ./cmd/mini-bench
 "$tmp/mini-bench" -mini bin/mini -image "$image" ${PARTS:-step ask batch life flood many scrub} || failed=$?
 
 exit "$failed"

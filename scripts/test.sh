@@ -3,14 +3,17 @@
 # goroutines, otherwise without it. More packages than processors run in parallel,
 # because many wait for containers. The stories of the command line run without the
 # detector: they start mini hundreds of times, and what they reach has tests of its
-# own. `make test-long` runs them with it.
+# own. `make test-long` runs them with it. The tests of pods start many containers, so
+# they run at the end: those of env/docker measure times of the engine.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-racy=() plain=()
+racy=() plain=() pods=()
 while read -r package dir; do
 	if [[ $package == */cmd/mini/internal/cli ]]; then
 		plain=("$package" "${plain[@]}") # it takes longest, so it begins
+	elif [[ $package == */env/kubernetes* ]]; then
+		pods+=("$package")
 	elif grep -qE '^\s*(defer )?go [a-zA-Z]|\.Go\(|synctest\.' "$dir"/*.go; then
 		racy+=("$package")
 	else
@@ -21,4 +24,5 @@ done < <(go list -f '{{.ImportPath}} {{.Dir}}' ./...)
 failed=0
 GORACE=atexit_sleep_ms=0 go test -p 3 -race -vet=off -timeout 60m "${racy[@]}" || failed=1
 go test -p 3 -parallel 4 -vet=off -timeout 60m "${plain[@]}" || failed=1
+GORACE=atexit_sleep_ms=0 go test -race -vet=off -timeout 60m "${pods[@]}" || failed=1
 exit "$failed"

@@ -417,6 +417,8 @@ type Outcome struct {
 	Idle Seconds `json:"idle,omitempty"`
 	// Times divides the duration of all sessions by activity.
 	Times Times `json:"times,omitzero"`
+	// NetworkProof is env.Info.NetworkProof of the sandbox of the last session.
+	NetworkProof string `json:"network_proof,omitempty"`
 	// Warnings come from the sandbox and from the patch check.
 	Warnings []string `json:"warnings,omitempty"`
 }

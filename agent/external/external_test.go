@@ -159,7 +159,7 @@ func TestOutcomes(t *testing.T) {
 			class: trajectories.Submitted, status: "Submitted", steps: 1, patch: true,
 		},
 		"never exits": {
-			command: "ask; echo two >> a.txt; sleep 600", change: func(c *agent.Config, _ *agent.Session) { c.WallTimeLimit = 2 },
+			command: "ask; echo two >> a.txt; sleep 600", change: func(c *agent.Config, _ *agent.Session) { c.WallTimeLimit = 10 },
 			class: trajectories.Limit, status: "TimeExceeded", steps: 1, patch: true,
 		},
 		"never asks": {
@@ -167,7 +167,7 @@ func TestOutcomes(t *testing.T) {
 			class: trajectories.Environment, status: "AgentNotStarted",
 		},
 		"reconnects for ever": {
-			command: "ask; echo two >> a.txt; while true; do exec 3<>/dev/tcp/${MINI_BRIDGE%:*}/${MINI_BRIDGE#*:}; done", change: func(c *agent.Config, _ *agent.Session) { c.WallTimeLimit = 3 },
+			command: "ask; echo two >> a.txt; while true; do exec 3<>/dev/tcp/${MINI_BRIDGE%:*}/${MINI_BRIDGE#*:}; done", change: func(c *agent.Config, _ *agent.Session) { c.WallTimeLimit = 10 },
 			class: trajectories.Limit, status: "TimeExceeded", steps: 1, patch: true,
 		},
 		"at the step limit": {

@@ -169,7 +169,11 @@ func (t *Tree) runScript(ctx context.Context, script string, attrs []byte, timeo
 	if err := scriptError(res, timeout); err != nil {
 		return output{}, err
 	}
-	return parseOutput(res.Output)
+	out, err := parseOutput(res.Output)
+	if err != nil {
+		return output{}, fmt.Errorf("%w: %.200q", err, res.Output)
+	}
+	return out, nil
 }
 
 var errInvalidOutput = errors.New("invalid output of a script in the sandbox")

@@ -101,7 +101,7 @@ func findRepository(ctx context.Context, sandbox env.Environment, cfg Config) (*
 		cfg.MaxPatch = DefaultMaxPatch
 	}
 	t := &Tree{sandbox: sandbox, cfg: cfg, tempTag: rand.Text()}
-	res, err := execute(ctx, sandbox, baseScript, scriptTimeout)
+	res, err := execute(ctx, sandbox, "marker="+marker+"\n"+baseScript, scriptTimeout)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("find repository: %w", err)
@@ -118,10 +118,10 @@ func findRepository(ctx context.Context, sandbox env.Environment, cfg Config) (*
 		}
 		return t, nil
 	}
-	fields := bytes.SplitN(res.Output, []byte{0}, 6)
+	_, found, _ := bytes.Cut(res.Output, []byte(marker+"\n"))
+	fields := bytes.SplitN(found, []byte{0}, 6)
 	if len(fields) < 6 || res.Truncated || !isHash(string(fields[0])) {
-		t.Missing = "no git repository that can be read"
-		return t, nil
+		return nil, fmt.Errorf("find repository: %w: %.200q", errInvalidOutput, res.Output)
 	}
 	t.Base, t.gitDir, t.commonDir, t.topDir = string(fields[0]), string(fields[1]), string(fields[2]), string(fields[3])
 	t.confinement = string(fields[4])

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -12,10 +13,12 @@ import (
 	"slices"
 	"sync"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"github.com/minibench/mini/env/helper"
 	"github.com/minibench/mini/env/helper/minitool"
+	"github.com/minibench/mini/env/helper/pod"
 	"github.com/minibench/mini/env/helper/server"
 )
 
@@ -33,6 +36,9 @@ func main() {
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, prSetDumpable, 0, 0); errno != 0 {
 		os.Exit(1)
 	}
+	if len(os.Args) > 1 && os.Args[1] != helper.NoTraceArg {
+		runPodCommand(os.Args[1], os.Args[2:])
+	}
 	if slices.Contains(os.Args[1:], helper.NoTraceArg) {
 		dropTrace()
 	}
@@ -44,7 +50,7 @@ func main() {
 	prepareThreads()
 	debug.SetGCPercent(50) // the helper uses the sandbox's memory and creates little garbage
 	code := make(chan int)
-	go func() { code <- serve() }()
+	go func() { code <- serve(slices.Contains(os.Args[1:], pod.ServeArg)) }()
 	shieldFirstThread()
 	os.Exit(<-code)
 }
@@ -58,11 +64,42 @@ func dropTrace() {
 	_, _, _ = syscall.AllThreadsSyscall(syscall.SYS_PRCTL, syscall.PR_CAPBSET_DROP, capSysPtrace, 0)
 }
 
-// serve serves requests on stdin until its end and returns the exit code.
-func serve() int {
+// runPodCommand runs a subcommand of package pod, and exits. It returns if the command is
+// pod.ServeArg.
+func runPodCommand(command string, args []string) {
+	err := fmt.Errorf("unknown command %q", command)
+	switch {
+	case command == pod.ServeArg:
+		return
+	case command == pod.RelayArg:
+		err = pod.Relay()
+	case command == pod.InstallArg && len(args) == 1:
+		err = pod.Install(args[0])
+	case command == pod.ProbeArg && len(args) > 0:
+		var limit time.Duration
+		if limit, err = time.ParseDuration(args[0]); err == nil {
+			err = pod.Probe(os.Stdout, limit, args[1:])
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "mini-helper:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// serve serves requests until their end and returns the exit code. In a pod they arrive
+// over relays, elsewhere on stdin.
+func serve(inPod bool) int {
 	hash, err := ownHash()
 	if err != nil {
 		return 1
+	}
+	if inPod {
+		if err := pod.Serve(context.Background(), hash); err != nil {
+			return 1
+		}
+		return 0
 	}
 	// A non-blocking pipe is read through the runtime's poller, without a separate
 	// thread.

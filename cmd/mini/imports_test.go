@@ -45,11 +45,12 @@ var roots = []string{"env", "model"}
 
 // sandboxPackages run inside sandboxes. They may depend only on the standard library
 // and golang.org/x/sys.
-var sandboxPackages = []string{"cmd/mini-helper", "env", "env/process", "env/files", "env/helper", "env/helper/server", "env/helper/minitool"}
+var sandboxPackages = []string{"cmd/mini-helper", "env", "env/process", "env/files", "env/helper", "env/helper/server", "env/helper/minitool", "env/helper/link", "env/helper/sockets", "env/helper/pod"}
 
 // clients maps large libraries to the only packages that may import them.
 var clients = map[string][]string{
-	"github.com/docker/docker":           {"env/docker", "cmd/mini-bench", "cmd/mini/internal/system/doctor"},
+	"github.com/docker/docker":           {"env/docker", "cmd/mini-bench", "cmd/mini/internal/system/doctor", "env/kubernetes"},
+	"k8s.io/":                            {"env/kubernetes", "env/open", "cmd/mini-bench", "cmd/mini/internal/system/doctor"},
 	"github.com/sashabaranov/go-openai":  {"model/openai", "model/fake"},
 	"github.com/modelcontextprotocol/go": {"agent/tools/mcp"},
 }

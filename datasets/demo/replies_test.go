@@ -36,7 +36,7 @@ func TestRepliesFixTheRepositoriesHere(t *testing.T) {
 			if err := demo.Unpack(t.Context(), in.ID, dir); err != nil {
 				t.Fatal(err)
 			}
-			box, err := local.New(t.Context(), local.Config{Dir: dir, Timeout: 5 * time.Second})
+			box, err := local.New(t.Context(), local.Config{Dir: dir, Timeout: 20 * time.Second})
 			if err != nil {
 				t.Fatal(err)
 			}

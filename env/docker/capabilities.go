@@ -3,6 +3,8 @@ package docker
 import (
 	"slices"
 	"strings"
+
+	"github.com/minibench/mini/env"
 )
 
 // defaultCapAdd are the capabilities that commands have by default: enough to
@@ -43,20 +45,20 @@ func capability(name string) string {
 	return strings.TrimPrefix(strings.ToUpper(name), "CAP_")
 }
 
-func (c Config) validateCapabilities(errs *configErrors) {
+func (c Config) validateCapabilities(errs *env.ConfigErrorList) {
 	for _, list := range []struct {
 		key   string
 		names []string
 	}{{"cap_add", c.CapAdd}, {"cap_drop", c.CapDrop}} {
 		for _, name := range list.names {
 			if plain := capability(name); plain != "ALL" && !slices.Contains(capabilities, plain) {
-				errs.add(list.key, "unknown capability %.40q; capabilities(7) lists the names, for example NET_RAW", name)
+				errs.Add(list.key, "unknown capability %.40q; capabilities(7) lists the names, for example NET_RAW", name)
 			}
 		}
 	}
 	for _, name := range c.CapAdd {
 		if risk := unsafeCapabilities[capability(name)]; risk != "" && !c.AllowUnsafe {
-			errs.add("cap_add", "%s lets commands %s; set environment.unsafe to accept that", capability(name), risk)
+			errs.Add("cap_add", "%s lets commands %s; set environment.unsafe to accept that", capability(name), risk)
 		}
 	}
 }

@@ -28,7 +28,7 @@ const (
 // Check asks the engine whether it has the network, the runtime and the processors of
 // the configuration, and checks the mounts if the engine runs on this machine. Without
 // Check, what is missing would show only when containers fail to start. The error joins
-// *ConfigError values (see ConfigErrors): those of Validate if there are any, else those
+// *env.ConfigError values (see env.ConfigErrors): those of Validate if there are any, else those
 // that Check finds. It is an *env.Error if the engine does not answer, or the cause of
 // ctx. Check does not check the image.
 func (e *Engine) Check(ctx context.Context, c Config) error {
@@ -40,13 +40,13 @@ func (e *Engine) Check(ctx context.Context, c Config) error {
 	if err != nil {
 		return engineError(ctx, env.DaemonUnavailable, "get engine info", err)
 	}
-	var errs configErrors
+	var errs env.ConfigErrorList
 	if err := e.checkNetwork(ctx, c.Network, &errs); err != nil {
 		return err
 	}
 	checkRuntime(c.Runtime, info, &errs)
 	if info.NCPU > 0 && c.CPUs > float64(info.NCPU) {
-		errs.add("cpus", "%v exceeds the %d processors of the engine's machine", c.CPUs, info.NCPU)
+		errs.Add("cpus", "%v exceeds the %d processors of the engine's machine", c.CPUs, info.NCPU)
 	}
 	if e.sharesFiles(info) {
 		for _, mount := range c.Mounts {
@@ -56,7 +56,7 @@ func (e *Engine) Check(ctx context.Context, c Config) error {
 	return errors.Join(errs...)
 }
 
-func (e *Engine) checkNetwork(ctx context.Context, mode string, errs *configErrors) error {
+func (e *Engine) checkNetwork(ctx context.Context, mode string, errs *env.ConfigErrorList) error {
 	var err error
 	name, shared := strings.CutPrefix(mode, networkContainer)
 	switch {
@@ -66,16 +66,16 @@ func (e *Engine) checkNetwork(ctx context.Context, mode string, errs *configErro
 		var found container.InspectResponse
 		found, err = e.api.ContainerInspect(ctx, name)
 		if err == nil && (found.State == nil || !found.State.Running) {
-			errs.add("network", "container %.60q is not running; start it first", name)
+			errs.Add("network", "container %.60q is not running; start it first", name)
 		}
 	default:
 		_, err = e.api.NetworkInspect(ctx, name, network.InspectOptions{})
 	}
 	switch {
 	case errdefs.IsNotFound(err) && shared:
-		errs.add("network", "the engine has no container %.60q", name)
+		errs.Add("network", "the engine has no container %.60q", name)
 	case errdefs.IsNotFound(err):
-		errs.add("network", `the engine has no network %.60q; use "none" or "host", or create it with docker network create`, name)
+		errs.Add("network", `the engine has no network %.60q; use "none" or "host", or create it with docker network create`, name)
 	case err != nil:
 		return engineError(ctx, env.DaemonUnavailable, "inspect network "+mode, err)
 	}
@@ -111,12 +111,12 @@ func (e *Engine) hasNetwork(ctx context.Context, mode string) bool {
 
 // checkRuntime checks the name against the runtimes in the engine's settings.
 // Newer engines also find runtimes by the names of their containerd shims.
-func checkRuntime(name string, info system.Info, errs *configErrors) {
+func checkRuntime(name string, info system.Info, errs *env.ConfigErrorList) {
 	_, known := info.Runtimes[name]
 	if name == "" || known || len(info.Runtimes) == 0 || strings.HasPrefix(name, "io.containerd.") || filepath.IsAbs(name) {
 		return
 	}
-	errs.add("runtime", "the engine has no runtime %.60q; it has %s", name, strings.Join(slices.Sorted(maps.Keys(info.Runtimes)), ", "))
+	errs.Add("runtime", "the engine has no runtime %.60q; it has %s", name, strings.Join(slices.Sorted(maps.Keys(info.Runtimes)), ", "))
 }
 
 // sharesFiles reports whether the engine sees the same files as this process: it
@@ -127,11 +127,11 @@ func (e *Engine) sharesFiles(info system.Info) bool {
 }
 
 // checkSource checks the source of a mount, with symbolic links resolved.
-func (e *Engine) checkSource(m Mount, force bool, errs *configErrors) {
+func (e *Engine) checkSource(m Mount, force bool, errs *env.ConfigErrorList) {
 	resolvedSource, err := filepath.EvalSymlinks(m.Source)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		errs.add("mounts", "%.80q does not exist; create it first", m.Source)
+		errs.Add("mounts", "%.80q does not exist; create it first", m.Source)
 	case err != nil || force:
 	default:
 		sockets := slices.Clone(engineSockets)
@@ -144,7 +144,7 @@ func (e *Engine) checkSource(m Mount, force bool, errs *configErrors) {
 		m.refuseUnsafe(errs, resolvedSource, sockets)
 		// Other sockets: engine sockets at an unknown path, and those of other services.
 		if info, err := os.Stat(resolvedSource); err == nil && info.Mode().Type() == os.ModeSocket && len(*errs) == before {
-			errs.add("mounts", "%.80q is a socket: commands could talk to the service behind it; set environment.unsafe to accept that", m.Source)
+			errs.Add("mounts", "%.80q is a socket: commands could talk to the service behind it; set environment.unsafe to accept that", m.Source)
 		}
 	}
 }

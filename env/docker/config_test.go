@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/docker"
 )
 
@@ -148,7 +149,7 @@ func checkValidate(t *testing.T, c docker.Config, want string) {
 	if err == nil {
 		return
 	}
-	found := docker.ConfigErrors(err)
+	found := env.ConfigErrors(err)
 	if lines := strings.Split(err.Error(), "\n"); len(found) != len(lines) {
 		t.Errorf("%d errors in %q", len(found), lines)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -107,12 +108,16 @@ func TestEngineEndsInMidCommand(t *testing.T) {
 			}()
 			lost := waitLoss(t, running)
 			<-ended
-			if lost.Status != env.DaemonUnavailable {
-				t.Errorf("%v, want DaemonUnavailable", lost)
+			want := []env.Status{env.DaemonUnavailable}
+			if name == "stopped" || name == "restarted" { // on a busy machine, the engine still answers after it has killed the container
+				want = append(want, env.ContainerDied)
+			}
+			if !slices.Contains(want, lost.Status) {
+				t.Errorf("%v, want %v", lost, want)
 			}
 			// Later commands fail with the same status: the sandbox is lost.
 			started := time.Now()
-			if _, err := sandbox.Execute(t.Context(), env.Command{Script: "true"}); status(err) != env.DaemonUnavailable {
+			if _, err := sandbox.Execute(t.Context(), env.Command{Script: "true"}); status(err) != lost.Status {
 				t.Errorf("the next command: %v", err)
 			}
 			_ = sandbox.Close(t.Context()) // the container cannot be removed without its engine
@@ -138,7 +143,9 @@ func TestEngineEndsInMidCommand(t *testing.T) {
 	}
 }
 
-// allContainers returns the names and states of all containers of an engine.
+// allContainers returns the names and states of all containers of an engine. It skips
+// dead containers without a name: an engine that was killed may list a container that it
+// has removed.
 func allContainers(t *testing.T, d *dockertest.Daemon) []string {
 	t.Helper()
 	c := d.Client()
@@ -149,6 +156,9 @@ func allContainers(t *testing.T, d *dockertest.Daemon) []string {
 	}
 	var names []string
 	for _, l := range list {
+		if len(l.Names) == 0 && l.State == container.StateDead {
+			continue
+		}
 		names = append(names, strings.Join(l.Names, ",")+" "+l.State)
 	}
 	return names

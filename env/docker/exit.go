@@ -106,7 +106,7 @@ func (c *Container) lossError(ctx context.Context, op string, err error) *env.Er
 		died.Hint = hintMemory
 	default:
 		died.Err = errors.New("the container was killed from outside (SIGKILL, exit code 137)")
-		died.Hint = "find what ran docker kill or docker rm on it"
+		died.Hint = "find what ran docker kill or docker rm on it, or stopped the engine"
 	}
 	return died
 }
@@ -127,7 +127,8 @@ type containerEvents struct{ hasAny, oom bool }
 
 // recentEvents asks the engine for recent events: a container with AutoRemove
 // cannot be inspected after its exit. An engine that restarted since then has no
-// events; one that is stopping returns an error.
+// events. One that has stopped returns an error, but one that is stopping may still
+// answer.
 func (e *Engine) recentEvents(ctx context.Context, name string, since time.Time) (containerEvents, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), eventsWait)
 	defer cancel()

@@ -338,7 +338,7 @@ func TestCheck(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tt.config.Image = "mini-never-looked-at"
 			err := e.Check(t.Context(), tt.config)
-			found := docker.ConfigErrors(err)
+			found := env.ConfigErrors(err)
 			if len(found) != len(tt.want) {
 				t.Fatalf("err = %v, want %d errors", err, len(tt.want))
 			}
@@ -358,7 +358,7 @@ func TestCheckWithoutEngine(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Close()
-	if err := e.Check(t.Context(), docker.Config{Image: "a"}); status(err) != env.DaemonUnavailable || docker.ConfigErrors(err) != nil {
+	if err := e.Check(t.Context(), docker.Config{Image: "a"}); status(err) != env.DaemonUnavailable || env.ConfigErrors(err) != nil {
 		t.Errorf("err = %v, want DaemonUnavailable", err)
 	}
 	if err := e.Close(); err != nil {

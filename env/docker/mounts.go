@@ -5,6 +5,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/minibench/mini/env"
 )
 
 // reservedDirs are directories of a container that the kernel or mini uses.
@@ -46,34 +48,34 @@ func isWithin(name, dir string) bool {
 }
 
 // validateMounts checks mounts and tmpfs together: their targets must differ.
-func (c Config) validateMounts(errs *configErrors) {
+func (c Config) validateMounts(errs *env.ConfigErrorList) {
 	taken := map[string]bool{}
 	checkTarget := func(key, target string) {
 		switch {
 		case !path.IsAbs(target) || path.Clean(target) != target || strings.ContainsAny(target, ":\x00"):
-			errs.add(key, "%.80q is not a valid target; use an absolute path without . and ..", target)
+			errs.Add(key, "%.80q is not a valid target; use an absolute path without . and ..", target)
 		case target == "/" || slices.ContainsFunc(reservedDirs, func(dir string) bool { return isWithin(target, dir) }):
 			if isWithin(target, "/dev/shm") {
-				errs.add(key, "%.80q is always mounted; set shm_size instead", target)
+				errs.Add(key, "%.80q is always mounted; set shm_size instead", target)
 				return
 			}
-			errs.add(key, "%.80q cannot be replaced: the sandbox needs /, /proc, /sys, /dev and %s", target, helperDir)
+			errs.Add(key, "%.80q cannot be replaced: the sandbox needs /, /proc, /sys, /dev and %s", target, helperDir)
 		case taken[target]:
-			errs.add(key, "%.80q is used twice", target)
+			errs.Add(key, "%.80q is used twice", target)
 		}
 		taken[target] = true
 	}
 	for _, target := range slices.Sorted(maps.Keys(c.Tmpfs)) {
 		checkTarget("tmpfs", target)
 		if c.Tmpfs[target] <= 0 {
-			errs.add("tmpfs", `%.80q has no size; write {%s: 64m}`, target, target)
+			errs.Add("tmpfs", `%.80q has no size; write {%s: 64m}`, target, target)
 		}
 	}
 	for _, mount := range c.Mounts {
 		checkTarget("mounts", mount.Target)
 		switch {
 		case !path.IsAbs(mount.Source) && !isWindowsPath(mount.Source) || strings.Contains(mount.Source, "\x00"):
-			errs.add("mounts", "%.80q is not an absolute path on the engine's machine", mount.Source)
+			errs.Add("mounts", "%.80q is not an absolute path on the engine's machine", mount.Source)
 		case !c.AllowUnsafe:
 			mount.refuseUnsafe(errs, mount.Source, engineSockets)
 		}
@@ -83,17 +85,17 @@ func (c Config) validateMounts(errs *configErrors) {
 // refuseUnsafe refuses a mount that gives commands access to a container engine or to
 // the machine's kernel. A read-only mount does not protect a socket. source is the
 // mount's source, possibly with symbolic links resolved.
-func (m Mount) refuseUnsafe(errs *configErrors, source string, sockets []string) {
+func (m Mount) refuseUnsafe(errs *env.ConfigErrorList, source string, sockets []string) {
 	source = path.Clean(source)
 	for _, socket := range sockets {
 		if exposesSocket(source, socket) {
-			errs.add("mounts", "%.80q gives commands access to the engine's socket, and so to the machine; set environment.unsafe to accept that", m.Source)
+			errs.Add("mounts", "%.80q gives commands access to the engine's socket, and so to the machine; set environment.unsafe to accept that", m.Source)
 			return
 		}
 	}
 	for _, dir := range kernelDirs {
 		if isWithin(source, dir) {
-			errs.add("mounts", "%.80q gives commands access to the machine's kernel; set environment.unsafe to accept that", m.Source)
+			errs.Add("mounts", "%.80q gives commands access to the machine's kernel; set environment.unsafe to accept that", m.Source)
 			return
 		}
 	}

@@ -2,7 +2,6 @@ package docker
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -10,40 +9,9 @@ import (
 
 	"github.com/docker/go-units"
 
+	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/internal/lazyregexp"
 )
-
-// ConfigError is a setting that is invalid, for any engine or for this one. A retry
-// fails in the same way.
-type ConfigError struct {
-	Key  string // name of the setting in the configuration, below "environment"
-	Text string // what is wrong, and what would be valid
-}
-
-func (e *ConfigError) Error() string { return e.Key + ": " + e.Text }
-
-// configErrors collects errors in the order they are found.
-type configErrors []error
-
-func (errs *configErrors) add(key, format string, args ...any) {
-	*errs = append(*errs, &ConfigError{Key: key, Text: fmt.Sprintf(format, args...)})
-}
-
-// ConfigErrors returns the *ConfigError values joined in an error of Validate or
-// Check; none for other errors.
-func ConfigErrors(err error) []*ConfigError {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { // errors.AsType finds the first only
-		var found []*ConfigError
-		for _, e := range joined.Unwrap() {
-			found = append(found, ConfigErrors(e)...)
-		}
-		return found
-	}
-	if e, ok := errors.AsType[*ConfigError](err); ok {
-		return []*ConfigError{e}
-	}
-	return nil
-}
 
 // The smallest limits with which a sandbox works.
 const (
@@ -52,31 +20,31 @@ const (
 )
 
 // Validate returns all errors that can be found without an engine, joined, as
-// *ConfigError values. See Check for the others.
+// *env.ConfigError values. See Check for the others.
 func (c Config) Validate() error {
-	var errs configErrors
+	var errs env.ConfigErrorList
 	if c.Image == "" {
-		errs.add("image", "it is missing")
+		errs.Add("image", "it is missing")
 	}
 	if c.Platform != "" && !platformPattern.MatchString(c.Platform) {
-		errs.add("platform", "%.60q is not of the form linux/amd64", c.Platform)
+		errs.Add("platform", "%.60q is not of the form linux/amd64", c.Platform)
 	}
 	if c.Dir != "" && !path.IsAbs(c.Dir) {
-		errs.add("cwd", "%.80q is not absolute; start it with /", c.Dir)
+		errs.Add("cwd", "%.80q is not absolute; start it with /", c.Dir)
 	}
 	if c.User != "" && !userPattern.MatchString(c.User) {
-		errs.add("user", `%.60q is not a user; write "name", "1000" or "1000:1000"`, c.User)
+		errs.Add("user", `%.60q is not a user; write "name", "1000" or "1000:1000"`, c.User)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(c.Env[name], "\x00") {
-			errs.add("env", "%.60q is not a valid name and value of an environment variable", name)
+			errs.Add("env", "%.60q is not a valid name and value of an environment variable", name)
 		}
 	}
 	if len(c.Interpreter) > 0 && c.Interpreter[0] == "" {
-		errs.add("interpreter", "the name of the shell is empty; write [bash, -c] or [sh, -c]")
+		errs.Add("interpreter", "the name of the shell is empty; write [bash, -c] or [sh, -c]")
 	}
 	if c.Timeout < 0 {
-		errs.add("timeout", "%s is negative", c.Timeout)
+		errs.Add("timeout", "%s is negative", c.Timeout)
 	}
 	c.validateNetwork(&errs)
 	c.validateLimits(&errs)
@@ -92,27 +60,27 @@ var (
 	runtimePattern  = lazyregexp.New(`^[A-Za-z0-9/][A-Za-z0-9/_.-]*$`)
 )
 
-func (c Config) validateNetwork(errs *configErrors) {
+func (c Config) validateNetwork(errs *env.ConfigErrorList) {
 	if c.Network != "" && !networkPattern.MatchString(c.Network) {
-		errs.add("network", `%.60q is not a network; write "none", "bridge", "host", a network's name or "container:NAME"`, c.Network)
+		errs.Add("network", `%.60q is not a network; write "none", "bridge", "host", a network's name or "container:NAME"`, c.Network)
 	}
 	if c.Runtime != "" && !runtimePattern.MatchString(c.Runtime) {
-		errs.add("runtime", `%.60q is not the name of a runtime; write "runc" or "runsc"`, c.Runtime)
+		errs.Add("runtime", `%.60q is not the name of a runtime; write "runc" or "runsc"`, c.Runtime)
 	}
 }
 
-func (c Config) validateLimits(errs *configErrors) {
+func (c Config) validateLimits(errs *env.ConfigErrorList) {
 	if c.MemoryBytes > 0 && c.MemoryBytes < minMemory {
-		errs.add("memory", "%s is less than the %s that a sandbox needs", size(c.MemoryBytes), size(minMemory))
+		errs.Add("memory", "%s is less than the %s that a sandbox needs", size(c.MemoryBytes), size(minMemory))
 	}
 	if !(c.CPUs >= 0) || c.CPUs > 0 && c.CPUs < 0.01 {
-		errs.add("cpus", "%v is not a number of processors; use at least 0.01, or 0 for no limit", c.CPUs)
+		errs.Add("cpus", "%v is not a number of processors; use at least 0.01, or 0 for no limit", c.CPUs)
 	}
 	if c.PIDs > 0 && c.PIDs < minPIDs {
-		errs.add("pids_limit", "%d is less than the %d that the sandbox itself needs", c.PIDs, minPIDs)
+		errs.Add("pids_limit", "%d is less than the %d that the sandbox itself needs", c.PIDs, minPIDs)
 	}
 	if c.ShmBytes < 0 {
-		errs.add("shm_size", "%d is negative", c.ShmBytes)
+		errs.Add("shm_size", "%d is negative", c.ShmBytes)
 	}
 	for _, u := range c.Ulimits {
 		u.validate(errs)
@@ -123,7 +91,7 @@ func (c Config) validateLimits(errs *configErrors) {
 		if d.ShmBytes < d.MemoryBytes {
 			key = "tmpfs"
 		}
-		errs.add(key, "%s, /dev/shm included, is not less than memory (%s), which contains it; a full tmpfs would end the sandbox",
+		errs.Add(key, "%s, /dev/shm included, is not less than memory (%s), which contains it; a full tmpfs would end the sandbox",
 			size(total), size(d.MemoryBytes))
 	}
 }
@@ -137,17 +105,17 @@ func (c Config) tmpfsBytes() int64 {
 	return sum
 }
 
-func (u Ulimit) validate(errs *configErrors) {
+func (u Ulimit) validate(errs *env.ConfigErrorList) {
 	key := "ulimits." + u.Name
 	switch {
 	case u.Name == "nproc":
-		errs.add(key, "it counts the processes of a user in all containers of the machine and does not apply to root; set pids_limit")
+		errs.Add(key, "it counts the processes of a user in all containers of the machine and does not apply to root; set pids_limit")
 	case !slices.Contains(UlimitNames, u.Name):
-		errs.add("ulimits", "unknown limit %.40q; the limits are %s", u.Name, strings.Join(UlimitNames, ", "))
+		errs.Add("ulimits", "unknown limit %.40q; the limits are %s", u.Name, strings.Join(UlimitNames, ", "))
 	case u.Soft < -1 || u.Hard < -1:
-		errs.add(key, "%d:%d has a negative number; -1 means no limit", u.Soft, u.Hard)
+		errs.Add(key, "%d:%d has a negative number; -1 means no limit", u.Soft, u.Hard)
 	case u.Hard != -1 && (u.Soft > u.Hard || u.Soft == -1):
-		errs.add(key, "the soft limit %d is above the hard one, %d", u.Soft, u.Hard)
+		errs.Add(key, "the soft limit %d is above the hard one, %d", u.Soft, u.Hard)
 	}
 }
 

@@ -196,9 +196,9 @@ func (b sandbox) isAlive(pidFile string) bool {
 }
 
 // otherProcesses counts the living processes of a sandbox with OwnProcesses, without
-// PID 1 and the counting shell.
+// PID 1, the counting shell and processes that entered the sandbox from outside.
 func (b sandbox) otherProcesses() string {
 	b.t.Helper()
 	return b.sh(`n=0; for p in /proc/[0-9]*; do pid=${p#/proc/}; case $pid in 1|$$) continue;; esac
-		read -r stat <$p/stat || continue; case "${stat##*) }" in [ZX]*) ;; *) n=$((n+1));; esac; done 2>/dev/null; echo $n`)
+		read -r stat <$p/stat || continue; case "${stat##*) }" in [ZX]*|?" 0 "*) ;; *) n=$((n+1));; esac; done 2>/dev/null; echo $n`)
 }

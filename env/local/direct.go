@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"syscall"
@@ -83,9 +84,16 @@ func (d *directRunner) Execute(ctx context.Context, c env.Command) (env.Result, 
 		dest.w = c.Sink
 	}
 	limiter := process.NewOutputLimiter(dest, c.OutputLimit, c.SubmissionMarkers)
-	cmd.Stdout, cmd.Stderr = limiter, limiter
+	r, w, err := os.Pipe()
+	if err != nil {
+		return notRun, fmt.Errorf("execute command: %w", err)
+	}
+	defer r.Close() //nolint:errcheck // nothing was written
+	cmd.Stdout, cmd.Stderr = w, w
 	started := time.Now()
-	if err := cmd.Start(); err != nil {
+	err = cmd.Start()
+	_ = w.Close() // nothing was written here
+	if err != nil {
 		if ctx.Err() != nil {
 			return notRun, context.Cause(ctx)
 		}
@@ -93,7 +101,13 @@ func (d *directRunner) Execute(ctx context.Context, c env.Command) (env.Result, 
 		return notRun, nil
 	}
 	d.groups = append(d.groups, cmd.Process.Pid)
+	copied := make(chan struct{})
+	go func() {
+		defer close(copied)
+		_, _ = io.Copy(limiter, r) // ends at the end of the output, or in readRest
+	}()
 	_ = cmd.Wait() // see ProcessState below
+	readRest(r, limiter, copied)
 	res := env.Result{Duration: time.Since(started), OOMKilled: -1}
 	limiter.Finish(&res)
 	res.Output = out.Bytes()
@@ -111,6 +125,22 @@ func (d *directRunner) Execute(ctx context.Context, c env.Command) (env.Result, 
 		}
 	}
 	return res, nil
+}
+
+// readRest returns when out has everything that the command has written before it ended.
+// If a background process holds the pipe, the goroutine that copies to out does not end by
+// itself, and may be late on a busy machine.
+func readRest(r *os.File, out io.Writer, copied <-chan struct{}) {
+	timer := time.NewTimer(outputWait)
+	defer timer.Stop()
+	select {
+	case <-copied:
+		return
+	case <-timer.C:
+	}
+	_ = r.SetReadDeadline(time.Now()) // ends the goroutine, even if it has not read everything
+	<-copied
+	process.Drain(r, out, make([]byte, 64<<10))
 }
 
 // command returns the process to start; false if its shell is not found.
@@ -132,7 +162,7 @@ func (d *directRunner) command(ctx context.Context, c env.Command) (*exec.Cmd, b
 		return nil, false
 	}
 	cmd := exec.CommandContext(ctx, shell[0], append(shell[1:], c.Script)...) //nolint:gosec // running commands is the purpose
-	cmd.Dir, cmd.Env, cmd.WaitDelay = dir, environ, outputWait
+	cmd.Dir, cmd.Env = dir, environ
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	return cmd, true

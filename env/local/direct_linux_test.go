@@ -35,7 +35,16 @@ func TestDirect(t *testing.T) {
 		{name: "no such folder", command: env.Command{Script: "true", Dir: "nowhere"}, want: env.Result{ExitCode: -1, Failure: "x"}},
 		{name: "no such shell", command: env.Command{Script: "true", Interpreter: []string{"/no/such/shell"}}, want: env.Result{ExitCode: -1, Failure: "x"}},
 		{name: "in the background", command: env.Command{Script: "sleep 300 & echo a"}, output: "a\n"},
-		{name: "timeout", command: env.Command{Script: "echo a; sleep 300 | sleep 300", Timeout: 200 * time.Millisecond}, output: "a\n", want: env.Result{ExitCode: -1, TimedOut: true, Killed: 1}},
+		{
+			name: "a busy machine, where the output is read late", output: "a\nb\n",
+			command: env.Command{Script: "echo a; until [ -e read ]; do sleep 0.01; done; echo b; sleep 300 &", OnOutput: func([]byte) {
+				if err := os.WriteFile(filepath.Join(dir, "read"), nil, 0o600); err != nil {
+					t.Error(err)
+				}
+				time.Sleep(200 * time.Millisecond) // the late reader: the command ends meanwhile
+			}},
+		},
+		{name: "timeout", command: env.Command{Script: "echo a; sleep 300 | sleep 300", Timeout: 2 * time.Second}, output: "a\n", want: env.Result{ExitCode: -1, TimedOut: true, Killed: 1}},
 		{name: "cancelled", command: env.Command{Script: "sleep 300", OnOutput: func([]byte) {}}, ctx: cancelled, want: env.Result{ExitCode: -1, Killed: 1}, err: context.Canceled},
 		{name: "sink that fails", command: env.Command{Script: "echo a; sleep 300", Sink: failingSink{}}, want: env.Result{ExitCode: -1, Killed: 1}, err: env.ErrSink},
 	} {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/internal/usage"
 
 	"github.com/minibench/mini/configs"
@@ -80,11 +81,11 @@ func WithPlaceholderImage(c docker.Config) docker.Config {
 	return c
 }
 
-// configErrors converts docker's errors about settings into errors about
+// configErrors converts errors of sandboxes about settings into errors about
 // configuration keys with their origins. It returns other errors unchanged.
 func configErrors(cfg *configs.Resolved, err error) error {
 	var keyErrors []configs.KeyError
-	for _, m := range docker.ConfigErrors(err) {
+	for _, m := range env.ConfigErrors(err) {
 		keyErrors = append(keyErrors, configs.KeyError{Key: "environment." + m.Key, Text: m.Text})
 	}
 	if keyErrors == nil {

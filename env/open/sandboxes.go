@@ -33,7 +33,11 @@ type Observer struct {
 	// Scrubbing is called when a start begins to wait until the repository of the image
 	// is scrubbed. Starting is called again after that.
 	Scrubbing func(instance, image string)
-	Warning   func(text string)
+	// Waiting is called when the reason changes for which the start of a sandbox in a
+	// cluster waits: "waiting for quota", "waiting for a node: 0/3 nodes are available". The
+	// text before a colon is the kind of the reason. The text is not sanitized.
+	Waiting func(instance, reason string)
+	Warning func(text string)
 }
 
 // Sandboxes starts sandboxes of the configured class, and can kill all of them
@@ -50,6 +54,7 @@ type Sandboxes struct {
 	// classes.
 	Engine   *docker.Engine
 	Images   *imagestore.Store
+	cluster  openedCluster // empty for other classes
 	requests func(rows []datasets.Instance) []imagestore.Request
 	// ForTask changes the configuration of a container for the row of a task folder, and
 	// makes the image available; nil if there are no such rows.
@@ -71,15 +76,6 @@ func (s *Sandboxes) Start(ctx context.Context, in datasets.Instance) (env.Enviro
 		return nil, err
 	}
 	return s.Track(sandbox, keep), nil
-}
-
-// StartContainer starts another container, which is no attempt's sandbox.
-func (s *Sandboxes) StartContainer(ctx context.Context, c docker.Config) (env.Environment, error) {
-	sandbox, err := s.Engine.Start(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return s.Track(sandbox, nil), nil
 }
 
 // Track registers a sandbox until it is closed. If the kill context of New or Connect
@@ -147,16 +143,18 @@ func New(
 }
 
 // Sibling is like New, but the new Sandboxes use the container engine and the image
-// store of s, if it has them. s must be closed after its siblings.
+// store, or the cluster, of s, if it has them. s must be closed after its siblings.
 func (s *Sandboxes) Sibling(
 	ctx, kill context.Context, cfg *configs.Resolved, isDemo, fallBack bool, run string, w io.Writer, o Observer,
 ) (*Sandboxes, error) {
-	s = &Sandboxes{Class: cfg.Environment.Class, live: map[env.Environment]bool{}, Engine: s.Engine, Images: s.Images}
+	s = &Sandboxes{Class: cfg.Environment.Class, live: map[env.Environment]bool{}, Engine: s.Engine, Images: s.Images, cluster: s.cluster}
 	var err error
 	switch {
 	case IsHostClass(s.Class):
-		s.Engine, s.Images = nil, nil
+		s.Engine, s.Images, s.cluster = nil, nil, openedCluster{}
 		err = s.host(ctx, cfg, isDemo, w)
+	case configs.UsesCluster(s.Class):
+		err = s.pods(ctx, cfg, run, w, o)
 	default:
 		err = s.docker(ctx, cfg, run, w, o)
 		if e, ok := errors.AsType[*env.Error](err); ok && e.Status == env.DaemonUnavailable && fallBack {
@@ -190,11 +188,16 @@ func IsDefaultClass(cfg *configs.Resolved) bool {
 	return !ok || o.IsBuiltin()
 }
 
-// Connect connects to the container engine. The caller starts containers and
-// passes them to Track. When kill ends, the tracked containers are closed.
+// Connect connects to the cluster, if the class is kubernetes, or else to the container
+// engine. The caller starts containers with StartContainer. When kill ends, they are
+// closed.
 func Connect(ctx, kill context.Context, cfg *configs.Resolved, w io.Writer, o Observer) (*Sandboxes, error) {
 	s := &Sandboxes{Class: "docker", live: map[env.Environment]bool{}}
-	if err := s.connect(ctx, cfg, w, o); err != nil {
+	connect := s.connect
+	if configs.UsesCluster(cfg.Environment.Class) {
+		s.Class, connect = cfg.Environment.Class, s.connectCluster
+	}
+	if err := connect(ctx, cfg, w, o); err != nil {
 		return nil, usage.Wrap(err)
 	}
 	s.closeOnKill(kill)
@@ -247,6 +250,7 @@ func (s *Sandboxes) connect(ctx context.Context, cfg *configs.Resolved, w io.Wri
 // docker makes s start sandboxes in containers.
 func (s *Sandboxes) docker(ctx context.Context, cfg *configs.Resolved, run string, w io.Writer, o Observer) error {
 	s.release = func() error { return nil } // of an engine that another Sandboxes has opened
+	s.cluster = openedCluster{}
 	if s.Engine == nil {
 		if err := s.connect(ctx, cfg, w, o); err != nil {
 			return err

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
-	"unsafe"
 )
 
 // pipe carries the output of a command. Its reader runs until no process holds the
@@ -67,7 +66,7 @@ func (p *pipe) read(out *OutputLimiter) {
 		n, err := p.r.Read(buf)
 		out.add(buf[:n])
 		if errors.Is(err, os.ErrDeadlineExceeded) && p.ended.Load() {
-			p.drain(out, buf)
+			Drain(p.r, out, buf)
 			close(p.complete)
 			break
 		}
@@ -101,45 +100,4 @@ func (p *pipe) waitComplete(grace time.Duration) {
 	p.ended.Store(true)
 	p.r.SetReadDeadline(time.Now()) //nolint:errcheck // wakes the reader; fails when it has just closed the file
 	<-p.complete
-}
-
-// drain reads the bytes that are in the pipe now. It queries their number once. These
-// bytes include everything that the shell wrote before it ended, and a process that
-// keeps writing cannot prolong the read. A read with an expired deadline would fail
-// even if data is available, so the deadline is removed first.
-func (p *pipe) drain(out *OutputLimiter, buf []byte) {
-	if err := p.r.SetReadDeadline(time.Time{}); err != nil {
-		return
-	}
-	conn, err := p.r.SyscallConn()
-	if err != nil {
-		return
-	}
-	left := -1
-	for left != 0 {
-		n := 0
-		err := conn.Read(func(fd uintptr) bool {
-			if left < 0 {
-				left = bytesAvailable(fd)
-			}
-			if left > 0 {
-				n, _ = syscall.Read(int(fd), buf[:min(left, len(buf))])
-			}
-			return true
-		})
-		if err != nil || n <= 0 {
-			return
-		}
-		left -= n
-		out.add(buf[:n])
-	}
-}
-
-// bytesAvailable returns how many bytes can be read without blocking; 0 after an error.
-func bytesAvailable(fd uintptr) int {
-	var n int32
-	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, fd, syscall.TIOCINQ, uintptr(unsafe.Pointer(&n))); errno != 0 { //nolint:gosec // FIONREAD takes the address of an int
-		return 0
-	}
-	return int(n)
 }

@@ -32,7 +32,8 @@ const (
 type Runner struct {
 	reaper       *reaper
 	oom          oomCounter
-	devNull      *os.File // the standard input of commands
+	guard        *memoryGuard // nil if there is no need of one
+	devNull      *os.File     // the standard input of commands
 	isInit       bool
 	hasLeftovers bool // processes of earlier commands may be running
 	scopes       scopeTracker
@@ -55,7 +56,11 @@ func NewRunner() (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Runner{reaper: reaper, devNull: devNull, isInit: os.Getpid() == 1, pipes: map[*pipe]struct{}{}}, nil
+	r := &Runner{reaper: reaper, devNull: devNull, isInit: os.Getpid() == 1, pipes: map[*pipe]struct{}{}}
+	if r.isInit { // of a container, where the root of the tree is the container's group
+		r.guard = startMemoryGuard("/sys/fs/cgroup")
+	}
+	return r, nil
 }
 
 // Run runs one command and writes the kept part of its output to out: the head in
@@ -78,7 +83,7 @@ func (r *Runner) Run(ctx context.Context, c Command, out io.Writer) (env.Result,
 	defer c.Scope.leave()
 	r.reaper.reapChildren() // reaps zombies
 	spared := r.processesToSpare(c.Scope)
-	oomBefore := r.oom.count()
+	oomBefore, guardBefore := r.oom.count(), r.guard.count()
 	limiter := NewOutputLimiter(out, c.OutputLimit, c.Markers)
 	started := time.Now()
 	res := env.Result{OOMKilled: -1}
@@ -104,7 +109,7 @@ func (r *Runner) Run(ctx context.Context, c Command, out io.Writer) (env.Result,
 		res.Background = r.background(spared, c.Scope)
 	}
 	if count := r.oom.count(); oomBefore >= 0 && count >= oomBefore {
-		res.OOMKilled = count - oomBefore
+		res.OOMKilled = count - oomBefore + r.guard.count() - guardBefore
 	}
 	return res, err
 }
@@ -322,6 +327,7 @@ func (r *Runner) Close(ctx context.Context) error {
 	}
 	r.closed = true
 	r.mu.Unlock()
+	r.guard.close()
 	kill := (&killer{isInit: r.isInit}).run()
 	r.mu.Lock()
 	for p := range r.pipes {

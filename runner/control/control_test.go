@@ -367,6 +367,7 @@ func TestWatch(t *testing.T) {
 	if r := rows[1]; r.TaskID != "a#2" || r.Step != 4 || r.Cost != 0.75 || r.Command != "ls" || r.Phase != runner.PhaseRunning {
 		t.Errorf("%+v", r)
 	}
+	update(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.PhaseQueued, Instance: "a", Text: "waiting for quota"})
 	update(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.PhaseScrubbing, Instance: "a", Text: "img:1"}) // applies to all repetitions that are starting
 	update(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.PhaseScrubbing, Instance: "a"})
 	if rows, _ := w.Running(at); rows[0].Phase != runner.PhaseScrubbing || rows[1].Phase != runner.PhaseRunning {

@@ -122,4 +122,6 @@ func (t *Tracker) Running(now time.Time) ([]RunningTask, time.Duration) {
 }
 
 // isStarting reports whether a phase precedes SandboxReady.
-func isStarting(p runner.Phase) bool { return p == runner.PhaseStarting || p == runner.PhaseScrubbing }
+func isStarting(p runner.Phase) bool {
+	return p == runner.PhaseStarting || p == runner.PhaseQueued || p == runner.PhaseScrubbing
+}

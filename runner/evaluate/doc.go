@@ -31,7 +31,8 @@
 //
 // A lost sandbox is always infrastructure, because a script that ends its own
 // container cannot be distinguished from a failing machine. The evaluator repeats
-// such a run, up to Config.MaxRuns runs in total. If a file system inside the
+// such a run, up to Config.MaxRuns runs in total; a run that the cluster disrupted
+// does not count, up to Config.MaxDisruptions. If a file system inside the
 // sandbox is full (a tmpfs), it grades the log as usual.
 //
 // An infrastructure problem that a log only mentions does not change the class,

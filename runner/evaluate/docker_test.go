@@ -2,6 +2,7 @@ package evaluate_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -130,14 +131,15 @@ func TestPatches(t *testing.T) {
 	engine := demoEngine(t)
 	in := row(t)
 	for _, c := range []struct {
-		name   string
-		row    datasets.Instance
-		patch  string
-		class  verdicts.Class
-		files  string
-		with   string
-		change func(*docker.Config)
-		check  func(t *testing.T, b *evaluation, r verdicts.Record)
+		name    string
+		row     datasets.Instance
+		patch   string
+		timeout time.Duration // 0 means one that is not reached
+		class   verdicts.Class
+		files   string
+		with    string
+		change  func(*docker.Config)
+		check   func(t *testing.T, b *evaluation, r verdicts.Record)
 	}{
 		{name: "gold", row: in, patch: in.Patch, class: verdicts.Resolved, files: graded, with: "git apply --verbose"},
 		{name: "null", row: in, class: verdicts.Empty, files: none},
@@ -150,7 +152,7 @@ func TestPatches(t *testing.T) {
 			class: verdicts.Resolved, files: graded, with: "patch --batch --forward --fuzz=5 -p1 -i",
 		},
 		{
-			name: "hangs", row: withTest(in, "echo before; sleep 600"), patch: in.Patch, class: verdicts.TimedOut, files: ran, with: "git apply --verbose",
+			name: "hangs", row: withTest(in, "echo before; sleep 600"), patch: in.Patch, timeout: 8 * time.Second, class: verdicts.TimedOut, files: ran, with: "git apply --verbose",
 			check: func(t *testing.T, b *evaluation, _ verdicts.Record) {
 				if log := b.file(tree + "test_output.txt"); !strings.Contains(log, "\nbefore\n") || !strings.HasSuffix(log, "\n\nTimeout error: 8 seconds exceeded.") {
 					t.Errorf("the log is\n%s", log)
@@ -208,7 +210,7 @@ func TestPatches(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newEvaluation(t, containers{engine: engine, change: c.change})
-			b.config.Timeout = 8 * time.Second
+			b.config.Timeout = cmp.Or(c.timeout, time.Minute)
 			b.config.MaxRuns = 2
 			task := evaluate.NewTask(c.row, "m", []byte(c.patch))
 			if c.patch == "" {

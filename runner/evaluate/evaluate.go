@@ -80,6 +80,9 @@ type Config struct {
 	// MaxRuns limits the number of runs of a patch; zero means DefaultMaxRuns.
 	// Only a run with an infrastructure failure is repeated.
 	MaxRuns int
+	// MaxDisruptions is the number of runs of a patch that may end with
+	// env.SandboxDisrupted without counting towards MaxRuns.
+	MaxDisruptions int
 	// RerunFailed is the maximum number of reruns of a failed patch (see
 	// verdicts.Class.IsFailure), counting those of earlier evaluations in this
 	// folder. The first different result makes the verdict unstable and ends

@@ -103,6 +103,13 @@ func TestClasses(t *testing.T) {
 			return nil
 		}}, []byte(fix), verdicts.Resolved, graded, 3, "", ""},
 		{"container killed", lost(env.ContainerDied), []byte(fix), verdicts.Infrastructure, ran, 3, env.ContainerDied, "it failed"},
+		{"sandbox disrupted", lost(env.SandboxDisrupted), []byte(fix), verdicts.Infrastructure, ran, 5, env.SandboxDisrupted, "it failed"},
+		{"disruption is over", &fakeSandboxes{start: func(_ context.Context, n int) error {
+			if n < 3 {
+				return newEnvError(env.SandboxDisrupted)
+			}
+			return nil
+		}}, []byte(fix), verdicts.Resolved, graded, 3, "", ""},
 		{"forged frames", lost(env.ProtocolViolation), []byte(fix), verdicts.Infrastructure, ran, 3, env.ProtocolViolation, "it failed"},
 		{"engine's disk full", lost(env.HostDiskFull), []byte(fix), verdicts.Infrastructure, ran, 3, env.HostDiskFull, "it failed"},
 		{"log unwritable", scriptSandboxes(func(datasets.Instance, int, env.Command) (env.Result, error) {
@@ -132,6 +139,7 @@ func TestClasses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newEvaluation(t, c.boxes)
+				b.config.MaxDisruptions = 2
 				s := b.run(t.Context(), evaluate.NewTask(row(t), "some/model", c.patch))
 				if len(s.Records) != 1 || s.Count(c.class) != 1 {
 					t.Fatalf("records %+v, by class %v; want %s", s.Records, s.ByClass, c.class)

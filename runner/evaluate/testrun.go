@@ -188,7 +188,7 @@ func setFailure(result *verdicts.TestRun, err error) {
 	result.Permanent = errors.Is(err, errUnusableImage) || errors.Is(err, errBug)
 	if envErr, ok := errors.AsType[*env.Error](err); ok {
 		result.Status, result.Hint = envErr.Status, envErr.Hint
-		result.Permanent = result.Permanent || envErr.Status == env.ImageNotFound
+		result.Permanent = result.Permanent || envErr.Status == env.ImageNotFound || envErr.Status == env.SandboxRefused
 	}
 	if errors.Is(err, env.ErrSink) {
 		result.Status, result.Hint = LogUnwritable, "free disk space for the run folder, then run the same command again"

@@ -281,7 +281,7 @@ func (e *Evaluator) runWithoutSuspect(ctx context.Context, j *job, r *verdicts.R
 }
 
 // runWithRetries makes a test run and repeats it after infrastructure failures,
-// up to Config.MaxRuns. It appends every run to the record.
+// up to Config.MaxRuns and Config.MaxDisruptions. It appends every run to the record.
 func (e *Evaluator) runWithRetries(
 	ctx context.Context, j *job, r *verdicts.Record, purpose verdicts.Purpose, patch []byte, files grade.Files,
 	onStart func(env.Info) error,
@@ -290,7 +290,8 @@ func (e *Evaluator) runWithRetries(
 		root: e.store.root, config: e.config, instance: j.Instance, plan: j.plan, files: files,
 		patch: patch, unpatched: j.baseline == noop, onStart: onStart, logMemory: e.logMemory,
 	}
-	for try := 1; ; try++ {
+	tries, disruptions := 0, 0
+	for {
 		n := len(r.Runs) + 1
 		e.config.Log.Emit(runner.Event{
 			Type: runner.EvaluationRunStarted, Instance: j.Instance.ID, Repetition: j.Repetition, ResultModel: j.Model,
@@ -307,14 +308,19 @@ func (e *Evaluator) runWithRetries(
 			}
 		}
 		r.Runs = append(r.Runs, result)
-		if result.Class != verdicts.Infrastructure || result.Permanent || try >= e.config.MaxRuns {
+		if result.Status == env.SandboxDisrupted && disruptions < e.config.MaxDisruptions {
+			disruptions++
+		} else {
+			tries++
+		}
+		if result.Class != verdicts.Infrastructure || result.Permanent || tries >= e.config.MaxRuns {
 			return nil
 		}
 		e.config.Log.Emit(runner.Event{
 			Type: runner.Verdict, Instance: j.Instance.ID, Repetition: j.Repetition, ResultModel: j.Model, Attempt: n,
 			Verdict: string(result.Class), Text: result.Reason, Elapsed: result.Seconds, WillRetry: true,
 		})
-		if err := sleep(ctx, time.Duration(try)*retryDelay); err != nil {
+		if err := sleep(ctx, time.Duration(tries+disruptions)*retryDelay); err != nil {
 			return err
 		}
 	}

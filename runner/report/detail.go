@@ -51,6 +51,8 @@ type Attempt struct {
 	Times trajectories.Times `json:"times,omitzero"`
 	Start time.Time          `json:"start"`
 	Error string             `json:"error,omitempty"`
+	// NetworkProof is env.Info.NetworkProof of the attempt's sandbox.
+	NetworkProof string `json:"network_proof,omitempty"`
 }
 
 // LastStep is one of the last steps of an attempt. Long texts are shortened;
@@ -146,6 +148,7 @@ func NewDetail(run *runner.Run, id string, now time.Time) (Detail, error) {
 		}
 		if r := a.Result; r != nil {
 			attempt.Class, attempt.Status, attempt.Times, attempt.Error = r.Class, r.ExitStatus, r.Times, r.Error
+			attempt.NetworkProof = r.NetworkProof
 		}
 		if hasRepetitions {
 			attempt.Repetition = a.Repetition

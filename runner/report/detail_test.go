@@ -39,7 +39,7 @@ func TestDetail(t *testing.T) {
 	timeout := func(e *trajectories.Execution) {
 		e.TimedOut, e.Exception = true, "the command took longer than 60 seconds"
 	}
-	ended := outcome(trajectories.Environment, "ContainerDied", 5, failed("run command: ContainerDied: \x1b[2Jexit status 137", "give it more memory: -c environment.memory=8g"))
+	ended := outcome(trajectories.Environment, "ContainerDied", 5, failed("run command: ContainerDied: \x1b[2Jexit status 137", "give it more memory: -c environment.memory=8g"), networkProof("unproven: 10.96.0.1:443 \x1b[2Janswers"))
 	steps := []record{
 		call(), reply("the first"), execution("not shown", "not shown", 0),
 		call(), reply("second"), execution("python -m pytest\n# and\n# a\n# long\n# script\n# of\n# many\n# lines", strings.Repeat("line\x1b[31m of output\n", 500)+"the end\n", 1),
@@ -69,7 +69,7 @@ func TestDetail(t *testing.T) {
 		{"result", func(t *testing.T) {
 			writeJournal(t, "run", "a", 1, began, call(), outcome(trajectories.Limit, "LimitsExceeded", 1, func(o *trajectories.Outcome) {
 				o.Autosubmitted, o.Warnings = true, []string{"the patch is not text"}
-			}))
+			}, networkProof("proven: DNS, API server, 169.254.169.254")))
 			writeJournal(t, "run", "a", 2, began, call())
 		}},
 		{"pending", func(t *testing.T) {

@@ -49,6 +49,11 @@ func (d Detail) Write(w io.Writer, width int) error {
 	if text := phasesText(d.phaseTimes()); text != "" {
 		s.WriteString(table.Paragraph(fmt.Sprintf("time of attempt %d: %s", d.ShownAttempt, text), width, 0, 2))
 	}
+	for _, a := range d.AttemptList {
+		if a.Number == d.ShownAttempt && a.NetworkProof != "" {
+			s.WriteString(table.Paragraph(fmt.Sprintf("network isolation of attempt %d: %s", a.Number, a.NetworkProof), width, 0, 1))
+		}
+	}
 	if len(d.LastSteps) > 0 {
 		fmt.Fprintf(&s, "\nlast steps of attempt %d\n", d.ShownAttempt)
 	}

@@ -35,6 +35,7 @@ type PlainPrinter struct {
 	steps         *rate.Limiter
 	providerLines rate.Sometimes  // limits the lines about the provider
 	warned        map[string]bool // printed warnings, by MessagePattern
+	queued        map[string]bool // printed reasons for waits, by queueKey
 }
 
 // Rate limits for lines about steps. With many workers, the printer drops most of
@@ -50,6 +51,12 @@ const providerInterval = 30 * time.Second
 // maxWarnings is the maximum number of printed warnings.
 const maxWarnings = 1000
 
+// Limits of reasons for waits.
+const (
+	maxQueued = 10_000 // printed reasons
+	maxReason = 300    // bytes of a printed reason, without the ellipsis
+)
+
 // maxCommand is the maximum length of a printed command, in characters.
 const maxCommand = 72
 
@@ -57,7 +64,7 @@ const maxCommand = 72
 // width of the instance column.
 func NewPlainPrinter(w io.Writer, ids []string) *PlainPrinter {
 	p := &PlainPrinter{
-		w: w, warned: map[string]bool{}, steps: rate.NewLimiter(stepRate, stepBurst),
+		w: w, warned: map[string]bool{}, queued: map[string]bool{}, steps: rate.NewLimiter(stepRate, stepBurst),
 		providerLines: rate.Sometimes{First: 3, Interval: providerInterval},
 	}
 	for _, id := range ids {
@@ -118,11 +125,23 @@ func (p *PlainPrinter) phase(e runner.Event) {
 	switch {
 	case e.Phase == runner.PhaseRebuilding && p.steps.Allow():
 		p.printShort(e, "rebuilding %d of %d  %s", e.Done, e.Total, truncateCommand(e.Command))
+	case e.Phase == runner.PhaseQueued:
+		if key := queueKey(e); !p.queued[key] && len(p.queued) < maxQueued {
+			p.queued[key] = true
+			p.printShort(e, "%s", text.Clip(e.Text, maxReason))
+		}
 	case e.Phase == runner.PhaseScrubbing && e.Text != "":
 		p.printf(e, "scrubbing the repository, once for all attempts on %s", e.Text)
 	case e.Phase == runner.PhaseScrubbing:
 		p.printf(e, "scrubbing the repository")
 	}
+}
+
+// queueKey identifies the task and the kind of the reason in a PhaseQueued event. The kind
+// is the text before a colon: "waiting for a node: 0/3 nodes are available".
+func queueKey(e runner.Event) string {
+	kind, _, _ := strings.Cut(e.Text, ":")
+	return e.TaskID() + "\x00" + text.Clip(kind, maxReason)
 }
 
 // outcome prints the end of an attempt.

@@ -59,6 +59,11 @@ func TestRenderers(t *testing.T) {
 		{Type: runner.AttemptStarted, Instance: "a__b-1", Attempt: 1},
 		{Type: runner.AttemptResumed, Instance: "a__b-1", Attempt: 1, Step: 31, Total: 30},
 		{Type: runner.PhaseChanged, Phase: runner.PhaseStarting, Instance: "a__b-1"}, // not printed
+		{Type: runner.PhaseChanged, Phase: runner.PhaseQueued, Instance: "a__b-1", Text: "waiting for quota"},
+		{Type: runner.PhaseChanged, Phase: runner.PhaseQueued, Instance: "a__b-1", Text: "waiting for a node: 0/3 nodes \x1b[2Jare\navailable"},
+		{Type: runner.PhaseChanged, Phase: runner.PhaseQueued, Instance: "a__b-1", Text: "waiting for a node: 0/4 nodes are available"}, // the same kind
+		{Type: runner.PhaseChanged, Phase: runner.PhaseQueued, Instance: "a__b-1", Text: "waiting for quota"},
+		{Type: runner.PhaseChanged, Phase: runner.PhaseQueued, Instance: "c__d-3", Text: "waiting for quota"},
 		{Type: runner.PhaseChanged, Phase: runner.PhaseScrubbing, Instance: "a__b-1", Text: "img:1"},
 		{Type: runner.PhaseChanged, Phase: runner.PhaseScrubbing, Instance: "a__b-1"},
 		{Type: runner.PhaseChanged, Phase: runner.PhaseRebuilding, Instance: "a__b-1", Done: 12, Total: 30, Command: "make test"},

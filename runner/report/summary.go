@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/internal/lazyregexp"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/runner"
@@ -35,6 +36,9 @@ type Summary struct {
 	Classes     []ClassSummary `json:"classes"`
 	Patches     PatchCounts    `json:"patches"`
 	Totals      Totals         `json:"totals"`
+	// UnprovenNetworks counts the attempts in whose sandbox the test that there is no
+	// network failed.
+	UnprovenNetworks int `json:"unproven_networks,omitempty"`
 
 	Rows       []Row    `json:"rows"` // all instances
 	Expensive  []Row    `json:"most_expensive"`
@@ -217,6 +221,9 @@ func (s *Summary) add(run *runner.Run, in runner.Instance, now time.Time, times 
 		t := a.Totals()
 		if r := a.Result; r != nil {
 			*times = append(*times, phaseTimesOf(r.Times)...)
+			if strings.HasPrefix(r.NetworkProof, env.NetworkUnproven) {
+				s.UnprovenNetworks++
+			}
 		}
 		row.AllSteps += t.Steps
 		row.Cost += t.Cost

@@ -85,6 +85,10 @@ func failed(text, hint string) func(*trajectories.Outcome) {
 	return func(o *trajectories.Outcome) { o.Error, o.Hint = text, hint }
 }
 
+func networkProof(text string) func(*trajectories.Outcome) {
+	return func(o *trajectories.Outcome) { o.NetworkProof = text }
+}
+
 func manifest(t *testing.T, dir string, selected int, class string, sessions ...runner.Session) {
 	t.Helper()
 	data, err := json.Marshal(runner.Manifest{
@@ -217,6 +221,11 @@ func TestShortSummary(t *testing.T) {
 			writeJournal(t, "run", "b", 1, began, outcome(trajectories.Environment, "ContainerDied", 2, unpriced, failed("run command: ContainerDied", "")))
 			writeJournal(t, "run", "b", 2, began, outcome(trajectories.Environment, "ImageNotFound", 0, unpriced, failed("pull image x: ImageNotFound", "check the name")))
 			writeJournal(t, "run", "not-asked-for", 1, began, outcome(trajectories.Submitted, "Submitted", 3))
+		}},
+		{"unproven", "openai", 2, []runner.Session{session(time.Minute, 0)}, nil, func(t *testing.T) {
+			writeJournal(t, "run", "a", 1, began, outcome(trajectories.Environment, "ContainerDied", 2, networkProof("unproven: DNS answers")))
+			writeJournal(t, "run", "a", 2, began, outcome(trajectories.Submitted, "Submitted", 3, networkProof("proven: DNS, API server")))
+			writeJournal(t, "run", "b", 1, began, outcome(trajectories.Submitted, "Submitted", 3, networkProof("unproven: the probe was killed")))
 		}},
 		{"scripted", "scripted", 2, []runner.Session{{Started: began}}, nil, func(t *testing.T) {
 			writeJournal(t, "run", "a", 1, began, outcome(trajectories.Submitted, "Submitted", 3, unpriced))

@@ -33,6 +33,9 @@ func (s Summary) Write(w io.Writer, width int) error {
 	if s.Instances > 0 || len(s.Verdicts) == 0 { // otherwise the folder has only an evaluation
 		b.WriteString(table.Paragraph(s.headline(), width, 0, 4))
 		b.WriteString(table.Paragraph(s.detailsText(), width, 0, 3))
+		if n := s.UnprovenNetworks; n > 0 {
+			b.WriteString(table.Paragraph(text.Count(n, "attempt")+" ran without proof that commands had no network", width, 0, 2))
+		}
 		if len(s.Rows) <= shortRun {
 			s.writeShort(&b, width)
 		} else {

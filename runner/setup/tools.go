@@ -172,6 +172,9 @@ func addToolSettings(settings map[string]any, cfg configs.Config) {
 
 // clearUnused clears settings of compaction that have no effect on the attempt.
 func clearUnused(c *configs.Config) {
+	if !configs.UsesCluster(c.Environment.Class) {
+		c.Environment.Kubernetes = configs.Kubernetes{}
+	}
 	a := &c.Agent
 	if a.Class != "" { // another agent has prompts of its own
 		a.SystemTemplate, a.InstanceTemplate, a.ObservationTemplate, a.FormatErrorTemplate = "", "", "", ""

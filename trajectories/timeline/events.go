@@ -178,6 +178,9 @@ func (t *Timeline) addOutcome(r trajectories.Record, o trajectories.Outcome) {
 		s.add(r.ID, Problem, "error", o.Error)
 	}
 	s.add(r.ID, Note, "", o.Hint)
+	if o.NetworkProof != "" {
+		s.add(r.ID, Note, "", "network isolation: "+o.NetworkProof)
+	}
 	for _, w := range o.Warnings {
 		s.add(r.ID, Note, "", "warning: "+w)
 	}

@@ -286,7 +286,7 @@ func TestConnect(t *testing.T) {
 func TestClose(t *testing.T) {
 	for _, kind := range []string{"good", "deaf"} {
 		c := programConfig(kind)
-		c.Timeout = 500 * time.Millisecond
+		c.Timeout = 2 * time.Second
 		s, err := mcp.Connect(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)

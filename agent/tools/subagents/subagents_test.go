@@ -47,6 +47,7 @@ func (b toolSandbox) Close(context.Context) error { return nil }
 
 func (b toolSandbox) Execute(ctx context.Context, c env.Command) (env.Result, error) {
 	if !strings.HasPrefix(c.Script, "mini-tool ") || c.Tools == nil {
+		defer model.BeginPause(ctx)() // only requests and model calls count towards the time limit
 		return b.Environment.Execute(ctx, c)
 	}
 	within := ctx

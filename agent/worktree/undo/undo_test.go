@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -389,7 +390,12 @@ func TestKilledInRestore(t *testing.T) {
 		sh(t, dir, "rm -r big sub; mkdir -p sub new; for i in $(seq 300); do echo x > new/$i; done; echo x > a.txt")
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=TestKilledInRestore$")
 		cmd.Env = append(os.Environ(), "UNDO_STORE="+store)
-		if err := cmd.Start(); err != nil {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd.ExtraFiles = []*os.File{w} // the git process that it starts inherits it
+		if err := errors.Join(cmd.Start(), w.Close()); err != nil {
 			t.Fatal(err)
 		}
 		// Kills it after a number of steps.
@@ -408,6 +414,10 @@ func TestKilledInRestore(t *testing.T) {
 		if cmd.Wait() != nil {
 			killed++
 		}
+		if _, err := io.Copy(io.Discard, r); err != nil { // wait for the git process, which the kill spares
+			t.Fatal(err)
+		}
+		_ = r.Close() // only read
 		s, err := undo.OpenSnapshot(store)
 		if err != nil {
 			t.Fatal(err)

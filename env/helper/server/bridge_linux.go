@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/minibench/mini/env/helper"
+	"github.com/minibench/mini/env/helper/sockets"
 )
 
 // bridge accepts connections for one command and passes them on as streams. A nil
@@ -78,17 +79,13 @@ func (b *bridge) close() {
 }
 
 func (b *bridge) accept() {
-	raw, err := b.listener.SyscallConn()
-	if err != nil {
-		return // closed
-	}
 	for {
 		select {
 		case b.slots <- struct{}{}:
 		case <-b.done:
 			return
 		}
-		conn, err := acceptConn(raw)
+		conn, err := sockets.Accept(b.listener)
 		if err != nil {
 			return
 		}

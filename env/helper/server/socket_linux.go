@@ -4,13 +4,12 @@ import (
 	"bufio"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"os"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/minibench/mini/env/helper"
+	"github.com/minibench/mini/env/helper/sockets"
 )
 
 // Limits of connections to the socket.
@@ -46,22 +45,14 @@ func (s *toolServer) open() (name string, err error) {
 	case s.listener != nil:
 		return s.name, nil
 	}
-	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK, 0)
-	if err != nil {
-		return "", fmt.Errorf("open socket: %w", err)
+	name = "mini-tool-" + rand.Text()
+	if s.listener, err = sockets.Listen("@" + name); err != nil {
+		return "", err
 	}
-	s.name = "mini-tool-" + rand.Text()
-	err = syscall.Bind(fd, &syscall.SockaddrUnix{Name: "@" + s.name})
-	if err == nil {
-		err = syscall.Listen(fd, 4*maxPending)
-	}
-	if err != nil {
-		return "", errors.Join(fmt.Errorf("open socket: %w", err), syscall.Close(fd))
-	}
-	s.listener = os.NewFile(uintptr(fd), s.name)
+	s.name = name
 	listener := s.listener
 	s.workers.Go(func() { s.accept(listener) })
-	return s.name, nil
+	return name, nil
 }
 
 // close closes the socket and the pending connections. It is called after the commands
@@ -80,12 +71,8 @@ func (s *toolServer) close() {
 
 // accept serves connections until the listener is closed.
 func (s *toolServer) accept(listener *os.File) {
-	raw, err := listener.SyscallConn()
-	if err != nil {
-		return
-	}
 	for {
-		conn, err := acceptConn(raw)
+		conn, err := sockets.Accept(listener)
 		if err != nil {
 			return
 		}
@@ -94,26 +81,6 @@ func (s *toolServer) accept(listener *os.File) {
 			return
 		}
 		s.workers.Go(func() { s.serve(p) })
-	}
-}
-
-// acceptConn waits for a connection. It returns an error when the listener is closed.
-func acceptConn(listener syscall.RawConn) (*os.File, error) {
-	for {
-		connFD := -1
-		var acceptErr error
-		err := listener.Read(func(fd uintptr) bool {
-			connFD, _, acceptErr = syscall.Accept4(int(fd), syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK)
-			return !errors.Is(acceptErr, syscall.EAGAIN)
-		})
-		switch {
-		case err != nil:
-			return nil, err
-		case acceptErr == nil:
-			return os.NewFile(uintptr(connFD), "connection"), nil
-		case errors.Is(acceptErr, syscall.EMFILE), errors.Is(acceptErr, syscall.ENFILE), errors.Is(acceptErr, syscall.ENOMEM):
-			time.Sleep(10 * time.Millisecond) // wait until another connection is closed
-		}
 	}
 }
 
@@ -206,16 +173,8 @@ func (s *toolServer) receive(p *pendingConn) (*command, helper.ToolRequest, stri
 // socket can be reached from everywhere in its network namespace, including other
 // containers.
 func isFromSandbox(conn *os.File) bool {
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		return false
-	}
-	var peer *syscall.Ucred
-	var sockErr error
-	err = raw.Control(func(fd uintptr) {
-		peer, sockErr = syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED)
-	})
-	if err != nil || sockErr != nil || peer.Pid <= 0 {
+	peer, err := sockets.Peer(conn)
+	if err != nil || peer.Pid <= 0 {
 		return false
 	}
 	self := uint32(os.Geteuid())

@@ -83,7 +83,7 @@ func (j *Job) startEvaluation(
 	if !j.Config.Run.Eval {
 		return nil, nil
 	}
-	if sandboxes.Engine == nil {
+	if !sandboxes.HasImages() {
 		if !envopen.IsHostClass(j.Config.Environment.Class) { // otherwise printUngradable has printed it
 			printNoVerdicts(w, sandboxes.Class, j.nameForNotes())
 		}

@@ -147,8 +147,9 @@ func (j *Job) newBatch(sandboxes *envopen.Sandboxes, folder *runner.Folder, log 
 		Folder: folder, Agent: j.Agent, Sandboxes: sandboxes, Models: j.Models, ModelName: modelopen.Name(j.Config), Header: header, Log: log,
 		NewApprover: newApprover, NewTools: j.tools.ForAttempt,
 		Workers: c.Workers, Repetitions: c.Attempts, MaxTries: c.MaxTries, MaxProviderFailures: c.MaxProviderFailures,
-		Budget: runner.Budget{Cost: c.TotalCostLimit, Calls: c.TotalCallLimit},
-		Redo:   j.RedoExisting, ResumeAttempts: c.ResumeAttempts, Force: j.force, Ignore: ignore, Branch: j.Branch,
+		MaxDisruptions: j.Config.Environment.Kubernetes.DisruptionRetries,
+		Budget:         runner.Budget{Cost: c.TotalCostLimit, Calls: c.TotalCallLimit},
+		Redo:           j.RedoExisting, ResumeAttempts: c.ResumeAttempts, Force: j.force, Ignore: ignore, Branch: j.Branch,
 		Sync: c.Fsync, KeepSandbox: envopen.KeepRule(c.Keep),
 	}, nil
 }

@@ -92,7 +92,7 @@ func planModel(m configs.Model) modelPlan {
 type costPlan struct {
 	LimitPerAttempt float64 `json:"limit_per_attempt"`
 	// Ceiling is the limit for all attempts together if none is retried; CeilingWithRetries is
-	// the limit if every attempt needs all its tries.
+	// the limit if every attempt needs all its tries, and all its retries after disruptions.
 	Ceiling            *float64 `json:"ceiling"`
 	CeilingWithRetries *float64 `json:"ceiling_of_tries"`
 	PriceKnown         bool     `json:"price_known"`
@@ -138,7 +138,7 @@ func newPlan(ctx context.Context, j *Job, images *dryrun.Images) (plan, error) {
 	var needed []imagestore.Request // of the instances to run
 	for _, in := range input.Rows {
 		planned := plannedInstance{ID: in.ID, Done: done[in.ID]}
-		if cfg.Environment.Class == "docker" {
+		if !envopen.IsHostClass(cfg.Environment.Class) {
 			planned.Image = envopen.ImageName(cfg, in)
 		}
 		planned.Resumable = j.resumable(in.ID)
@@ -147,7 +147,7 @@ func newPlan(ctx context.Context, j *Job, images *dryrun.Images) (plan, error) {
 			p.Done++
 			continue
 		}
-		if planned.Image != "" && !envopen.IsBuilt(in) {
+		if cfg.Environment.Class == "docker" && !envopen.IsBuilt(in) {
 			needed = append(needed, envopen.ImageRequest(cfg, in))
 		}
 	}
@@ -220,7 +220,11 @@ func planCost(cfg *configs.Resolved, facts modelopen.Facts, attempts int) costPl
 		c.Ceiling, c.CeilingWithRetries = new(float64), new(float64)
 	case c.LimitPerAttempt > 0:
 		ceiling := c.LimitPerAttempt * float64(attempts)
-		withRetries := ceiling * float64(cfg.Run.MaxTries)
+		tries := cfg.Run.MaxTries
+		if configs.UsesCluster(cfg.Environment.Class) {
+			tries += cfg.Environment.Kubernetes.DisruptionRetries
+		}
+		withRetries := ceiling * float64(tries)
 		c.Ceiling, c.CeilingWithRetries = &ceiling, &withRetries
 	}
 	return c

@@ -74,7 +74,7 @@ func runJobs(ctx, kill context.Context, s cmdutil.Streams, jobs []*Job) (err err
 		if err := a.connect(ctx, kill, notes, engine); err != nil {
 			return errors.Join(a.located(err), closeSandboxes(all))
 		}
-		if engine.Engine == nil {
+		if !engine.HasImages() {
 			engine = a.sandboxes
 		}
 	}
@@ -193,7 +193,9 @@ func (a *activeJob) open(ctx context.Context, notes io.Writer, slots *semaphore.
 	if a.batch, err = a.newBatch(a.sandboxes, a.folder, log); err != nil {
 		return usage.Wrap(err)
 	}
-	a.installAgent()
+	if err := a.installAgent(); err != nil {
+		return err
+	}
 	if a.hasTasks() {
 		if err := a.runTasks(ctx, log); err != nil {
 			return usage.Wrap(err)

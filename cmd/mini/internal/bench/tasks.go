@@ -14,6 +14,8 @@ import (
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/datasets/harbor"
 	datasetopen "github.com/minibench/mini/datasets/open"
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/docker"
 	envopen "github.com/minibench/mini/env/open"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/usage"
@@ -32,8 +34,8 @@ func checkTasks(cfg *configs.Resolved, rows []datasets.Instance) error {
 	if slices.ContainsFunc(rows, func(in datasets.Instance) bool { return in.TaskDir == "" }) {
 		return usage.Errorf("--subset: tasks in Harbor's form and rows of other datasets need runs of their own")
 	}
-	if envopen.IsHostClass(cfg.Environment.Class) {
-		return usage.Errorf("tasks in Harbor's form run in containers; leave --environment-class out")
+	if cfg.Environment.Class != "docker" {
+		return usage.Errorf("tasks in Harbor's form need images that are built here, and run in containers of Docker; leave --environment-class out")
 	}
 	if cfg.Run.ResumeAttempts {
 		return usage.Errorf("--resume-attempts: attempts at Harbor tasks begin again, because their containers end with them; leave it out")
@@ -95,13 +97,18 @@ func (a *activeJob) images() *harborrun.Images {
 
 // installAgent makes containers start from images in which the agent was installed, if its
 // definition says how.
-func (a *activeJob) installAgent() {
+func (a *activeJob) installAgent() error {
 	other, ok := a.Agent.(*external.Agent)
 	if !ok || other.Definition().Install == "" {
-		return
+		return nil
+	}
+	if a.sandboxes.UsesCluster() {
+		return usage.Errorf("the agent %s is installed in images that are built here, which a cluster cannot pull; "+
+			"use images that have it, and a definition without install", other.Definition().Name)
 	}
 	def := other.Definition()
 	a.sandboxes.Install = (&harborrun.Installation{Images: a.images(), Script: def.Install, Network: def.InstallNetwork}).Container
+	return nil
 }
 
 // runTasks makes the batch run tasks in Harbor's form.
@@ -115,7 +122,9 @@ func (a *activeJob) runTasks(ctx context.Context, log *runner.EventLog) error {
 		return err
 	}
 	tasks := &harborrun.Tasks{Config: harborrun.Config{
-		Agent: a.Agent, Base: base, KeepProcesses: a.Config.Environment.KeepProcesses, Start: a.sandboxes.StartContainer,
+		Agent: a.Agent, Base: base, KeepProcesses: a.Config.Environment.KeepProcesses, Start: func(ctx context.Context, c docker.Config) (env.Environment, error) {
+			return a.sandboxes.StartContainer(ctx, c, 0)
+		},
 		Images: a.images(),
 		Lookup: lookupTaskVariable(a.Config), Redact: envopen.Redact(a.Config), Folder: a.folder, Log: log, SigningKey: key,
 		Repeated: a.Config.Run.Attempts > 1,

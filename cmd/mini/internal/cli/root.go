@@ -67,7 +67,7 @@ benchmark, each in its own container.`,
 		convert.NewImport(s), convert.NewExport(s), convert.NewTrajectories(s), //nolint:contextcheck // cobra passes the context
 		data.NewDatasets(s), data.NewImages(s), //nolint:contextcheck // cobra passes the context
 		config.New(s), config.NewPolicy(s), config.NewSkills(s), config.NewNotes(s), newCompletion(s), //nolint:contextcheck // cobra passes the context
-		system.NewDoctor(s), system.NewClean(s), system.NewFakeModel(s), //nolint:contextcheck // cobra passes the context
+		system.NewDoctor(s), system.NewClean(s), system.NewKubernetes(s), system.NewFakeModel(s), //nolint:contextcheck // cobra passes the context
 	)
 	setHelp(root)
 	setCompletions(root)

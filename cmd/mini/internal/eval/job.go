@@ -69,8 +69,10 @@ func (j *job) evaluate(
 	if err != nil {
 		return evaluate.Summary{}, usage.Wrap(err)
 	}
-	if err := sandboxes.Images.CheckBudget(ctx, sandboxes.imageRequests(pending)); err != nil && len(pending) > 0 {
-		return evaluate.Summary{}, usage.Wrap(err)
+	if sandboxes.Images != nil && len(pending) > 0 {
+		if err := sandboxes.Images.CheckBudget(ctx, sandboxes.imageRequests(pending)); err != nil {
+			return evaluate.Summary{}, usage.Wrap(err)
+		}
 	}
 	if err := j.printHeading(w, len(pending)); err != nil {
 		return evaluate.Summary{}, usage.Wrap(err)

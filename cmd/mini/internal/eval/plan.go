@@ -7,6 +7,7 @@ import (
 
 	"github.com/minibench/mini/cmd/mini/internal/dryrun"
 	"github.com/minibench/mini/cmd/mini/internal/rows"
+	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env/docker"
 	"github.com/minibench/mini/env/docker/imagestore"
@@ -52,9 +53,12 @@ func (j *job) plan(ctx context.Context) (plan, error) {
 	}
 	c := j.config()
 	offline := func(e *docker.EngineConfig) { e.Images.Registry = nil }
-	if store, closeStore, err := envopen.OpenImages(ctx, j.cfg, false, nil, offline); err == nil {
-		defer closeStore() //nolint:errcheck // only reads
-		c.Sandboxes = Sandboxes{&envopen.Sandboxes{Images: store}, containerConfig(j.cfg, j.dir, e.Network)}
+	inCluster := configs.UsesCluster(j.cfg.Environment.Class)
+	if !inCluster {
+		if store, closeStore, err := envopen.OpenImages(ctx, j.cfg, false, nil, offline); err == nil {
+			defer closeStore() //nolint:errcheck // only reads
+			c.Sandboxes = Sandboxes{&envopen.Sandboxes{Images: store}, containerConfig(j.cfg, j.dir, e.Network), 0}
+		}
 	}
 	reusable, err := c.FindReusable(ctx, j.dir, j.tasks)
 	if err != nil {
@@ -72,7 +76,7 @@ func (j *job) plan(ctx context.Context) (plan, error) {
 			p.Known++
 		}
 	}
-	if len(needed) > 0 {
+	if len(needed) > 0 && !inCluster {
 		p.Images = dryrun.MeasureImages(ctx, j.cfg, needed, dryrun.MaxRegistryQueries)
 		p.Obstacle = p.Images.Problem
 	}

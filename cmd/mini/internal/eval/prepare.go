@@ -223,9 +223,17 @@ func EvaluateConfig(cfg *configs.Resolved) evaluate.Config {
 	e := cfg.Eval
 	return evaluate.Config{
 		RunID: DefaultRunID, Workers: e.Workers, Timeout: configs.Duration(e.Timeout), MaxRuns: cfg.Run.MaxTries,
-		RerunFailed: e.RerunFailed, Cache: e.Cache,
-		Network: e.Network, Profile: containerProfile, Engine: "docker", MiniVersion: version.Version,
+		MaxDisruptions: cfg.Environment.Kubernetes.DisruptionRetries,
+		RerunFailed:    e.RerunFailed, Cache: e.Cache,
+		Network: e.Network, Profile: profile(cfg), Engine: engineName(cfg), MiniVersion: version.Version,
 	}
+}
+
+func engineName(cfg *configs.Resolved) string {
+	if class := cfg.Environment.Class; configs.UsesCluster(class) {
+		return class
+	}
+	return "docker"
 }
 
 // PrepareCache creates the folder of shared verdicts and checks that it is

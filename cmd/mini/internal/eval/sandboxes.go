@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/configs"
@@ -17,9 +18,12 @@ import (
 	"github.com/minibench/mini/runner/evaluate"
 )
 
-// containerProfile describes containerConfig in verdicts. Verdicts with different
+// The profiles describe containerConfig in verdicts, without and with a cluster. Verdicts with different
 // profiles are not comparable.
-const containerProfile = "root, SYS_ADMIN, no bound on memory"
+const (
+	containerProfile = "root, SYS_ADMIN, no bound on memory"
+	clusterProfile   = "root, pod"
+)
 
 // pidsLimit is more than any test suite needs, and few enough for any machine. The
 // official containers have no limit.
@@ -32,8 +36,12 @@ const pidsLimit = 32768
 // As in the official harness, containers have SYS_ADMIN, which some browsers need. With
 // it, a patch could forge the helper's reports. Verdicts therefore depend only on the
 // log, and their flags mark suspicious logs.
+//
+// In a cluster, containers have the default capabilities only: few namespaces permit
+// SYS_ADMIN. They also have the memory limit of the agent's sandboxes, which reserves
+// that memory.
 func containerConfig(cfg *configs.Resolved, run, network string) docker.Config {
-	return docker.Config{
+	c := docker.Config{
 		Platform:      cfg.Environment.Platform,
 		User:          "root",
 		Interpreter:   []string{"/bin/bash", "-c"},
@@ -46,28 +54,41 @@ func containerConfig(cfg *configs.Resolved, run, network string) docker.Config {
 		AllowUnsafe:   true,
 		Run:           envopen.RunLabel(run),
 	}
+	if configs.UsesCluster(cfg.Environment.Class) {
+		c.CapAdd = []string{}
+		c.MemoryBytes, _ = configs.ParseSize(cfg.Environment.Memory) // validated when the configuration was resolved
+	}
+	return c
+}
+
+// profile describes containerConfig in verdicts.
+func profile(cfg *configs.Resolved) string {
+	if configs.UsesCluster(cfg.Environment.Class) {
+		return clusterProfile
+	}
+	return containerProfile
 }
 
 // Sandboxes starts evaluation containers. It shares the engine and the images
 // with the agent's sandboxes.
 type Sandboxes struct {
 	*envopen.Sandboxes
-	base docker.Config // of all containers; without instance and image
+	base    docker.Config // of all containers; without instance and image
+	timeout time.Duration // of the tests
 }
 
 // Start implements evaluate.Sandboxes.
 func (s Sandboxes) Start(ctx context.Context, in datasets.Instance) (env.Environment, error) {
 	c := s.base
 	c.Instance, c.Image = in.ID, in.ImageName()
-	sandbox, err := s.Engine.Start(ctx, c)
-	if err != nil {
-		return nil, err // avoid returning a typed nil
-	}
-	return s.Track(sandbox, nil), nil
+	return s.StartContainer(ctx, c, s.timeout)
 }
 
 // Identify implements evaluate.Identifying.
 func (s Sandboxes) Identify(ctx context.Context, in datasets.Instance) (evaluate.Image, error) {
+	if s.Images == nil {
+		return evaluate.Image{}, nil // known when the container runs
+	}
 	img, present, err := s.Images.Lookup(ctx, imageRequest(s.base, in))
 	if err != nil || !present {
 		return evaluate.Image{}, err
@@ -77,6 +98,9 @@ func (s Sandboxes) Identify(ctx context.Context, in datasets.Instance) (evaluate
 
 // Prefetch starts to pull the images of the pending instances; stop ends that.
 func (s Sandboxes) Prefetch(ctx context.Context, pending []datasets.Instance) (stop func()) {
+	if s.Images == nil {
+		return func() {}
+	}
 	return s.Images.Prefetch(ctx, s.imageRequests(pending))
 }
 
@@ -96,19 +120,22 @@ func imageRequest(c docker.Config, in datasets.Instance) imagestore.Request {
 
 // NewSandboxes returns the evaluation sandboxes of a run. They use the engine of s.
 func NewSandboxes(ctx context.Context, s *envopen.Sandboxes, cfg *configs.Resolved, run string) (Sandboxes, error) {
-	sandboxes := Sandboxes{s, containerConfig(cfg, run, cfg.Eval.Network)}
-	return sandboxes, s.Engine.Check(ctx, envopen.WithPlaceholderImage(sandboxes.base))
+	sandboxes := Sandboxes{s, containerConfig(cfg, run, cfg.Eval.Network), configs.Duration(cfg.Eval.Timeout)}
+	return sandboxes, s.CheckContainer(ctx, envopen.WithPlaceholderImage(sandboxes.base))
 }
 
 // Warn prints a warning if patches could harm the engine's machine.
 func (s Sandboxes) Warn(ctx context.Context, w io.Writer) {
+	if s.UsesCluster() {
+		return // patches cannot harm a machine
+	}
 	text, err := s.Engine.IsolationWarning(ctx, s.base)
 	if err == nil && text != "" { // later calls report errors of the engine
 		_, _ = fmt.Fprintln(w, cmdutil.FormatNote("warning: "+text)) // best effort
 	}
 }
 
-// connect connects to the container engine and returns evaluation sandboxes.
+// connect connects to the container engine or the cluster and returns evaluation sandboxes.
 func connect(
 	ctx, kill context.Context, cfg *configs.Resolved, run string, w io.Writer, o envopen.Observer,
 ) (Sandboxes, error) {

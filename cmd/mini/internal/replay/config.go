@@ -90,7 +90,7 @@ func (o *options) prepare(ctx context.Context, s cmdutil.Streams, recordings []*
 // the environment class: that of the flags, or else the recorded one.
 func (o *options) settings(r *recording) ([]recordedSetting, error) {
 	var settings []recordedSetting
-	if class := r.file.Header.EnvironmentClass; class == "docker" || envopen.IsHostClass(class) {
+	if class := r.file.Header.EnvironmentClass; class == "docker" || configs.UsesCluster(class) || envopen.IsHostClass(class) {
 		settings = append(settings, recordedSetting{"environment.environment_class", class})
 	}
 	cfg, err := o.configure(r, settings)

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/cmd/mini/internal/settings"
 	"github.com/minibench/mini/env/docker"
 	envopen "github.com/minibench/mini/env/open"
 	"github.com/minibench/mini/env/scratch"
@@ -19,9 +20,11 @@ import (
 
 // cleanOptions are the flags of mini clean.
 type cleanOptions struct {
-	options      docker.CleanOptions
-	run          string
-	dryRun, json bool
+	options        docker.CleanOptions
+	run            string
+	dryRun, json   bool
+	settings.Flags // for the cluster
+	kubernetes     bool
 }
 
 // NewClean returns the command mini clean.
@@ -38,19 +41,34 @@ from mini bench --keep; --kept removes them, except for local folders.
 mini cannot check processes of another boot or PID namespace. It keeps what they
 created for two days and while it is in use. Older versions of mini did not
 record which user kept a sandbox. Both are listed on stderr. --unknown removes
-them; check first that no such mini process is running.`,
-		Example: "  mini clean\n  mini clean --dry-run\n  mini clean --all     also the volumes of the helper\n  mini clean --unknown --dry-run",
+them; check first that no such mini process is running.
+
+With --kubernetes it removes what is left in the namespace of a cluster instead:
+pods whose mini process has sent no heartbeat for 15 minutes. --unknown removes
+those of other processes, too, also of running ones.`,
+		Example: "  mini clean\n  mini clean --dry-run\n  mini clean --all     also the volumes of the helper\n  mini clean --unknown --dry-run\n  mini clean --kubernetes -c environment.kubernetes.namespace=bench",
 		Args:    cmdutil.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return o.clean(cmd.Context(), s) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case o.kubernetes:
+				return o.cleanCluster(cmd.Context(), s)
+			case len(o.Config) > 0:
+				return usage.Errorf("-c needs --kubernetes: it says which cluster to clean")
+			}
+			return o.clean(cmd.Context(), s)
+		},
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.BoolVar(&o.options.IncludeHelpers, "all", false, "also remove the volumes of mini's helper")
+	f.BoolVar(&o.options.IncludeHelpers, "all", false, "also remove the volumes, or with --kubernetes the ConfigMaps, of mini's helper")
 	f.BoolVar(&o.options.IncludeKept, "kept", false, "also remove the sandboxes that this user kept with mini bench --keep")
 	f.StringVar(&o.run, "run", "", "with --kept, only sandboxes of the run in `FOLDER`")
 	f.BoolVar(&o.options.IncludeUnknown, "unknown", false, "also remove what has an owner that mini cannot check")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would be removed, and remove nothing")
 	f.BoolVar(&o.json, "json", false, "print JSON lines")
+	f.BoolVar(&o.kubernetes, "kubernetes", false, "clean the namespace of the configured cluster instead of this host")
+	o.AddConfigFlag(f)
+	f.Lookup("config").Usage = "with --kubernetes: YAML `FILE` or key.sub=value; repeatable"
 	return cmd
 }
 
@@ -66,7 +84,7 @@ func (o *cleanOptions) clean(ctx context.Context, s cmdutil.Streams) error {
 	folders := sweepFolders()
 	engine, err := docker.Open(ctx, docker.EngineConfig{})
 	if err != nil {
-		return errors.Join(o.print(s, folders, nil, nil, false), usage.Wrap(err))
+		return errors.Join(o.print(s, hostItems(folders, nil), nil, hintUnknown, false), usage.Wrap(err))
 	}
 	clean := engine.Clean
 	if o.dryRun {
@@ -75,7 +93,25 @@ func (o *cleanOptions) clean(ctx context.Context, s cmdutil.Streams) error {
 	left, err := clean(ctx, o.options)
 	remaining, listErr := o.listUnknown(ctx, engine)
 	// Print what was removed even after an error.
-	return errors.Join(err, o.print(s, folders, left, remaining, err == nil && listErr == nil), listErr, engine.Close())
+	return errors.Join(err, o.print(s, hostItems(folders, left), hostItems(nil, remaining), hintUnknown, err == nil && listErr == nil), listErr, engine.Close())
+}
+
+const hintUnknown = "check that no mini process uses these, and remove them with --unknown"
+
+// hostItems returns folders and objects of the engine as items to print.
+func hostItems(folders []string, left []docker.Leftover) []fmt.Stringer {
+	for _, dir := range folders {
+		left = append(left, docker.Leftover{Kind: "folder", Name: dir})
+	}
+	return stringers(left)
+}
+
+func stringers[T fmt.Stringer](list []T) []fmt.Stringer {
+	all := make([]fmt.Stringer, len(list))
+	for i, l := range list {
+		all[i] = l
+	}
+	return all
 }
 
 // listUnknown returns the leftovers that mini keeps because it cannot check whether
@@ -92,11 +128,8 @@ func (o *cleanOptions) listUnknown(ctx context.Context, engine *docker.Engine) (
 
 // print prints one line on stdout for each item that was removed, or would be without
 // --dry-run, and one on stderr for each remaining item. complete means that everything
-// was listed without an error.
-func (o *cleanOptions) print(s cmdutil.Streams, folders []string, removed, remaining []docker.Leftover, complete bool) error {
-	for _, dir := range folders {
-		removed = append(removed, docker.Leftover{Kind: "folder", Name: dir})
-	}
+// was listed without an error; hint says what to do about the remaining items.
+func (o *cleanOptions) print(s cmdutil.Streams, removed, remaining []fmt.Stringer, hint string, complete bool) error {
 	enc := json.NewEncoder(s.Out)
 	for _, l := range removed {
 		var err error
@@ -115,7 +148,7 @@ func (o *cleanOptions) print(s cmdutil.Streams, folders []string, removed, remai
 		}
 	}
 	if len(remaining) > 0 {
-		_, err := fmt.Fprintln(s.Err, "check that no mini process uses these, and remove them with --unknown")
+		_, err := fmt.Fprintln(s.Err, hint)
 		return err
 	}
 	if len(removed) == 0 && complete {

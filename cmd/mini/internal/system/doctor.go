@@ -1,4 +1,4 @@
-// Package system implements the commands mini doctor, mini clean, mini ctl, mini
+// Package system implements the commands mini doctor, mini clean, mini kubernetes, mini ctl, mini
 // shell and mini fake-model.
 package system
 
@@ -31,8 +31,11 @@ import (
 	"github.com/minibench/mini/runner"
 )
 
-// doctorOptions are the flags of mini doctor: those of mini bench.
-type doctorOptions struct{ bench.Options }
+// doctorOptions are the flags of mini doctor: those of mini bench, and its own.
+type doctorOptions struct {
+	bench.Options
+	kubernetes bool
+}
 
 // NewDoctor returns the command mini doctor.
 func NewDoctor(s cmdutil.Streams) *cobra.Command {
@@ -44,9 +47,14 @@ func NewDoctor(s cmdutil.Streams) *cobra.Command {
 the model's server, the hub and limits. With the flags of a batch, it checks for
 that batch. The exit code is 2 if mini cannot work; smaller problems are
 warnings. It contacts servers, but it runs no attempts, fetches nothing and
-costs nothing.`,
+costs nothing.
+
+With --kubernetes, or if the environment class is kubernetes, it checks the
+cluster instead of the engine: rights, quotas, and one pod of environment.image,
+which it starts, examines and removes.`,
 		Example: `  mini doctor
   mini doctor --subset verified --slice 0:50 -w 8 -m gpt-5-mini
+  mini doctor --kubernetes -c environment.image=registry.example/python:3.12
   mini doctor --json`,
 		Args: cmdutil.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd.Context(), s, o) },
@@ -58,11 +66,19 @@ costs nothing.`,
 		_ = f.MarkHidden(name) // an error means that the flag does not exist
 	}
 	f.Lookup("json").Usage = "print the checks as JSON on stdout"
+	f.BoolVar(&o.kubernetes, "kubernetes", false, "check the cluster of environment.kubernetes")
 	return cmd
 }
 
 // runDoctor runs the checks and prints them.
 func runDoctor(ctx context.Context, s cmdutil.Streams, o *doctorOptions) error {
+	if o.kubernetes {
+		layer, err := configs.ReadArg("environment.environment_class=kubernetes")
+		if err != nil {
+			return err
+		}
+		o.TopLayers = append(o.TopLayers, layer)
+	}
 	cfg, settingsErr := o.Resolve(ctx, o.BuiltinConfigs()...)
 	if settingsErr == nil {
 		for _, model := range configs.ModelConfigs(cfg) {
@@ -80,6 +96,9 @@ func runDoctor(ctx context.Context, s cmdutil.Streams, o *doctorOptions) error {
 	var trySandbox func(context.Context) error
 	if envopen.IsHostClass(cfg.Environment.Class) {
 		err = envopen.CheckHostSettings(cfg, cfg.Environment.Class)
+	}
+	if configs.UsesCluster(cfg.Environment.Class) && err == nil {
+		err = envopen.CheckClusterSettings(cfg)
 	}
 	if cfg.Environment.Class == "bubblewrap" {
 		if err == nil {
@@ -109,8 +128,14 @@ func runDoctor(ctx context.Context, s cmdutil.Streams, o *doctorOptions) error {
 	if len(o.Subsets) > 0 {
 		c.PlanImages = func(ctx context.Context) (doctor.ImagePlan, error) { return o.plan(ctx, cfg) }
 	}
-	checks := doctor.Run(ctx, c)
-	failed := doctor.FailedChecks(checks)
+	var clusterChecks []doctor.Check
+	if configs.UsesCluster(cfg.Environment.Class) {
+		if clusterChecks, err = checkCluster(ctx, s, cfg); err != nil {
+			return err
+		}
+	}
+	checks := append(doctor.Run(ctx, c), clusterChecks...)
+	failed := slices.Compact(doctor.FailedChecks(checks))
 	if o.JSON {
 		err = cmdutil.WriteJSON(s.Out, map[string]any{"format": "mini-doctor-1", "ready": len(failed) == 0, "checks": checks})
 	} else {
@@ -188,7 +213,7 @@ func (o *doctorOptions) plan(ctx context.Context, cfg *configs.Resolved) (doctor
 		return doctor.ImagePlan{}, errors.New("no instance is left after --instance, --filter and --slice")
 	}
 	p := doctor.ImagePlan{Instances: len(set.Instances)}
-	if envopen.IsHostClass(cfg.Environment.Class) {
+	if envopen.IsHostClass(cfg.Environment.Class) || configs.UsesCluster(cfg.Environment.Class) {
 		return p, nil
 	}
 	images := dryrun.MeasureImages(ctx, cfg, envopen.ImageRequests(cfg, set.Instances), 0)

@@ -190,7 +190,7 @@ func (o *Options) readTask(s cmdutil.Streams) error {
 // newSandboxes returns the sandboxes of a task: the current folder or, if configured, a container.
 func newSandboxes(ctx, kill context.Context, cfg *configs.Resolved, w io.Writer) (*envopen.Sandboxes, error) {
 	plain := report.NewPlainPrinter(w, nil)
-	if cfg.Environment.Class == "docker" && cfg.Environment.Image == "" {
+	if !envopen.IsHostClass(cfg.Environment.Class) && cfg.Environment.Image == "" {
 		return nil, usage.Errorf("no image is given: add -c environment.image=NAME")
 	}
 	sandboxes, err := envopen.New(ctx, kill, cfg, false, false, "", w, progress.NewObserver(plain.Event))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/docker/go-units"
 
+	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/env/docker"
 	"github.com/minibench/mini/env/helper/binaries"
 )
@@ -52,6 +53,9 @@ func (e *checker) describe(ctx context.Context) (docker.Description, error) {
 
 // docker checks the container engine.
 func (e *checker) docker(ctx context.Context) []Check {
+	if configs.UsesCluster(e.Environment) {
+		return nil
+	}
 	d, err := e.describe(ctx)
 	if err != nil {
 		return []Check{e.noEngine(ctx, err)}
@@ -187,7 +191,7 @@ func (e *checker) memory(d docker.Description) Check {
 
 // helper checks the helper program for sandboxes.
 func (e *checker) helper(ctx context.Context) []Check {
-	if e.Environment == "local" {
+	if e.Environment == "local" || configs.UsesCluster(e.Environment) { // the check of a pod includes it
 		return nil
 	}
 	arch := runtime.GOARCH

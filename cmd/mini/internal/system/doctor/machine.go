@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/env/docker"
 	"github.com/minibench/mini/internal/table"
 	"github.com/minibench/mini/internal/text"
 )
@@ -87,9 +89,16 @@ func checkWritable(dir string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
+// errNoEngine means that the environment needs no engine.
+var errNoEngine = errors.New("no engine is needed")
+
 // images checks the images of the instances to run, and the disk for them.
 func (e *checker) images(ctx context.Context) []Check {
-	engine, err := e.describe(ctx)
+	var engine docker.Description
+	err := errNoEngine
+	if !configs.UsesCluster(e.Environment) {
+		engine, err = e.describe(ctx)
+	}
 	if err != nil && e.PlanImages == nil {
 		return nil
 	}
@@ -110,6 +119,8 @@ func (e *checker) images(ctx context.Context) []Check {
 			advice = e.Hint(planErr)
 		}
 		return append(disk, Check{"images", Fail, planErr.Error(), advice})
+	case configs.UsesCluster(e.Environment):
+		return []Check{{"images", OK, text.Count(plan.Instances, "instance") + "; the nodes of the cluster pull their images", ""}}
 	case e.runsOnHost():
 		return []Check{{"images", OK, text.Count(plan.Instances, "instance") + "; the " + e.Environment + " environment needs no images", ""}}
 	case plan.Problem != "" || err != nil:

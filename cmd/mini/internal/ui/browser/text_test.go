@@ -68,7 +68,7 @@ func uniformTimeline(t *testing.T, text string) *timeline.Timeline {
 	add(trajectories.TypeScrub, trajectories.Scrub{Error: text})
 	add(trajectories.TypeDiff, trajectories.Diff{Patch: []byte(text), VerifyError: text, OmittedCount: 1, Omitted: []string{text}})
 	add(trajectories.TypeOutcome, trajectories.Outcome{
-		Class: trajectories.Class(text), ExitStatus: text, PartialPatch: []byte(text), Error: text, Hint: text, Stack: text, Warnings: []string{text},
+		Class: trajectories.Class(text), ExitStatus: text, PartialPatch: []byte(text), Error: text, Hint: text, Stack: text, NetworkProof: text, Warnings: []string{text},
 	})
 	return tl
 }

@@ -47,6 +47,7 @@ type worker struct {
 	phase      runner.Phase
 	phaseStart time.Time
 	image      string // image of the sandbox being started
+	reason     string // why the sandbox waits for the cluster
 	step       int
 	cost       float64 // of the attempt so far, in US dollars
 	command    string  // the running command, or the last one
@@ -181,8 +182,7 @@ func (b *board) rowsFor(e runner.Event) []*worker {
 	var rows []*worker
 	for i := range b.workers {
 		w := &b.workers[i]
-		isStarting := w.phase == runner.PhaseStarting || w.phase == runner.PhaseScrubbing || w.phase == runner.PhaseWaiting
-		if isStarting && strings.HasPrefix(w.name, e.Instance+"#") {
+		if isBeforeSteps(w.phase) && strings.HasPrefix(w.name, e.Instance+"#") {
 			rows = append(rows, w)
 		}
 	}
@@ -201,14 +201,26 @@ func (w *worker) setPhase(e runner.Event) {
 	switch e.Phase {
 	case runner.PhaseStarting:
 		w.image = e.Text
+	case runner.PhaseQueued:
+		w.reason = clip(e.Text)
 	case runner.PhaseRunning:
 		w.command, w.isRunning = e.Command, true
 	case runner.PhaseRebuilding:
 		w.command, w.isRunning = fmt.Sprintf("%d of %d  %s", e.Done, e.Total, e.Command), true
 	}
-	if e.Phase != runner.PhaseStarting && e.Phase != runner.PhaseScrubbing && e.Phase != runner.PhaseWaiting {
+	if !isBeforeSteps(e.Phase) {
 		w.step, w.cost = e.Step, e.Cost
 	}
+}
+
+// isBeforeSteps reports whether events about a phase may lack the repetition, the step and
+// the cost, because they are about a sandbox that is starting.
+func isBeforeSteps(p runner.Phase) bool {
+	switch p {
+	case runner.PhaseStarting, runner.PhaseQueued, runner.PhaseScrubbing, runner.PhaseWaiting:
+		return true
+	}
+	return false
 }
 
 // handlePull updates the image pulls in progress.

@@ -122,6 +122,8 @@ func goldenStory() *story {
 	s.emit(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.PhaseStarting, Instance: "sympy__sympy-1", Text: "swebench/sweb.eval.x86_64.sympy_1776_sympy-1:latest"})
 	s.begin("sphinx-doc__sphinx-2", runner.PhaseStarting, 0, 0, "")
 	s.emit(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.PhaseStarting, Instance: "sphinx-doc__sphinx-2", Text: "local/image:1"})
+	s.begin("matplotlib__matplotlib-3", runner.PhaseQueued, 0, 0, "")
+	s.emit(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.PhaseQueued, Instance: "matplotlib__matplotlib-3", Text: "waiting for a node: \x1b[31m0/3 nodes\nare available: 3 Insufficient cpu."})
 	pull := runner.PullState{Image: "swebench/sweb.eval.x86_64.sympy_1776_sympy-1:latest", Layers: 12, LayersDone: 5, Bytes: 310e6, Total: 1250e6}
 	s.emit(0, runner.Event{Type: runner.PullProgress, Pull: &pull})
 	s.emit(0, runner.Event{Type: runner.PullProgress, Pull: &runner.PullState{Image: "gone", Done: true}})
@@ -318,6 +320,35 @@ func TestRebuilding(t *testing.T) {
 	s.emit(0, runner.Event{Type: runner.AttemptFinished, Instance: "a", Attempt: 1, Outcome: &trajectories.Outcome{Class: trajectories.Submitted, Cost: 0.75}})
 	if b.spent() != 0.25 {
 		t.Errorf("spent $%v, want $0.25", b.spent())
+	}
+}
+
+// A row shows for what the start of a sandbox waits, also after a failed attempt.
+func TestQueued(t *testing.T) {
+	s := newStory(1, 1)
+	b := s.m.board.board
+	s.emit(0, runner.Event{Type: runner.AttemptStarted, Instance: "a", Repetition: 1, Attempt: 2})
+	queued := func(delay time.Duration, reason string) {
+		s.emit(delay, runner.Event{Type: runner.PhaseChanged, Phase: runner.PhaseQueued, Instance: "a", Text: reason})
+	}
+	queued(time.Second, "waiting for quota")
+	queued(time.Second, "waiting for a node: 0/3 nodes \x1b[2Jare\navailable")
+	s.now = s.now.Add(time.Minute)
+	row := func() string {
+		f := frame{width: 120, now: s.now}
+		return ansi.Strip(b.rowLine(0, b.columns(f.width), f))
+	}
+	for _, want := range []string{"a#1", "queued", " 1:01 ", "waiting for a node: 0/3 nodes \ufffd[2Jare available"} {
+		if !strings.Contains(row(), want) {
+			t.Errorf("row %q lacks %q", row(), want)
+		}
+	}
+	if len(b.workers) != 1 {
+		t.Errorf("%d rows", len(b.workers))
+	}
+	s.emit(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.PhaseStarting, Instance: "a", Text: "img"})
+	if strings.Contains(row(), "queued") || strings.Contains(row(), "node") {
+		t.Errorf("row %q of a sandbox that starts", row())
 	}
 }
 

@@ -24,6 +24,7 @@ const helpText = ` Keys
 
  Phases of a worker
    pulling    pulling the image
+   queued     waiting for the cluster
    starting   starting the sandbox
    thinking   waiting for the model's reply
    running    running a command

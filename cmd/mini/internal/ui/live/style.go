@@ -47,7 +47,7 @@ func styledPhase(p runner.Phase, pulling bool, w int) string {
 		return steps.Coloured(ansi.Cyan, s)
 	case runner.PhaseRunning:
 		return steps.Coloured(ansi.Green, s)
-	case runner.PhaseWaiting:
+	case runner.PhaseWaiting, runner.PhaseQueued:
 		return steps.Coloured(ansi.Yellow, s)
 	}
 	return s

@@ -89,6 +89,8 @@ func (b *board) rowLine(i int, c columns, f frame) string {
 	}
 	command := terminal.Truncate(sanitizeLine(w.command), c.command)
 	switch {
+	case w.phase == runner.PhaseQueued:
+		command = steps.Faint(terminal.Truncate(sanitizeLine(w.reason), c.command))
 	case w.command == "" && w.attempt > 1:
 		command = steps.Faint(terminal.Truncate("attempt "+strconv.Itoa(w.attempt), c.command))
 	case w.phase == runner.PhaseStarting && w.image != "":

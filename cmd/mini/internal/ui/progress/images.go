@@ -12,9 +12,9 @@ import (
 
 // NewObserver returns an Observer of sandbox starts that emits run events.
 func NewObserver(emit func(runner.Event)) envopen.Observer {
-	emitPhase := func(p runner.Phase) func(instance, image string) {
-		return func(instance, image string) {
-			emit(runner.Event{Type: runner.PhaseChanged, Phase: p, Instance: instance, Text: image})
+	emitPhase := func(p runner.Phase) func(instance, text string) {
+		return func(instance, text string) {
+			emit(runner.Event{Type: runner.PhaseChanged, Phase: p, Instance: instance, Text: text})
 		}
 	}
 	return envopen.Observer{
@@ -22,6 +22,7 @@ func NewObserver(emit func(runner.Event)) envopen.Observer {
 		Image:     imageEvents(emit),
 		Starting:  emitPhase(runner.PhaseStarting),
 		Scrubbing: emitPhase(runner.PhaseScrubbing),
+		Waiting:   emitPhase(runner.PhaseQueued),
 		Warning:   func(text string) { emit(runner.Event{Type: runner.Warning, Text: text}) },
 	}
 }

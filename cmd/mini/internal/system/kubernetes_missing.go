@@ -1,0 +1,32 @@
+//go:build !kubernetes
+
+package system
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/cmd/mini/internal/system/doctor"
+	"github.com/minibench/mini/configs"
+	envopen "github.com/minibench/mini/env/open"
+)
+
+func writeRole(io.Writer, *roleOptions) error { return envopen.ErrNoKubernetes }
+
+func writeHelperImage(io.Writer, string) (tag string, err error) {
+	return "", envopen.ErrNoKubernetes
+}
+
+func checkCluster(context.Context, cmdutil.Streams, *configs.Resolved) ([]doctor.Check, error) {
+	return nil, envopen.ErrNoKubernetes
+}
+
+func sweepCluster(context.Context, *configs.Resolved, *cleanOptions) (removed, kept []fmt.Stringer, err error) {
+	return nil, nil, envopen.ErrNoKubernetes
+}
+
+func addGuard(*cobra.Command, cmdutil.Streams) {}

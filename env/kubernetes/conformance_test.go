@@ -1,0 +1,19 @@
+package kubernetes
+
+import (
+	"testing"
+
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/docker/dockertest"
+	"github.com/minibench/mini/env/envtest"
+)
+
+func TestConformance(t *testing.T) {
+	image := dockertest.Image(t)
+	c, _ := newFake(t, nil)
+	envtest.Run(t, func(t *testing.T) env.Environment {
+		return startPod(t, c, Config{Image: image})
+	}, envtest.WithMemory(func(t *testing.T) env.Environment {
+		return startPod(t, c, Config{Image: image, MemoryBytes: 96 << 20, ShmBytes: 16 << 20})
+	}))
+}
