@@ -74,9 +74,13 @@ func TestPullFails(t *testing.T) {
 		"127.0.0.1:1/nobody/there":    env.PullFailed,
 	} {
 		t.Run(name, func(t *testing.T) {
+			timeout := time.Minute
+			if strings.HasSuffix(name, "/slow") {
+				timeout = 3 * time.Second
+			}
 			var last docker.PullProgress
 			e := dockertest.EngineWith(t, docker.EngineConfig{
-				PullTimeout: 3 * time.Second, PullProgress: func(p docker.PullProgress) { last = p },
+				PullTimeout: timeout, PullProgress: func(p docker.PullProgress) { last = p },
 			})
 			_, err := e.Start(t.Context(), docker.Config{Image: name})
 			if last.Done && !last.Failed {

@@ -55,9 +55,10 @@ func timeoutDurations(t *testing.T, s suite) {
 	t.Run("partial output beyond the limit", func(t *testing.T) {
 		b := sandbox{b, t}
 		const size = 2_000_000
-		r := b.run(env.Command{Script: fmt.Sprintf("seq -f %%07.0f 0 %d; sleep 300", size/8-1), Timeout: 3 * time.Second, OutputLimit: 100_000})
+		script := fmt.Sprintf("rm -f $F; seq -f %%07.0f 0 %d; echo written >$F; sleep 300", size/8-1)
+		r := b.runUntilTimeout(script, b.tempDir()+"/written")
 		checkTimeout(t, r)
-		if r.Bytes != size || !r.Truncated || len(r.Output) != 100_000 {
+		if r.Bytes != size || !r.Truncated || len(r.Output) != env.DefaultOutputLimit {
 			t.Fatalf("kept %d of %d bytes", len(r.Output), r.Bytes)
 		}
 		checkNumbers(t, "head", r.Output[:r.Head], 0)

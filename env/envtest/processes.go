@@ -46,7 +46,7 @@ func timeouts(t *testing.T, s suite) {
 	}
 	t.Run("writing all the time", func(t *testing.T) {
 		b := sandbox{b, t}
-		r := b.run(env.Command{Script: "yes", Timeout: 500 * time.Millisecond})
+		r := b.runUntilTimeout("rm -f $F; head -c 1M /dev/zero; echo written >$F; yes", dir+"/written")
 		checkTimeout(t, r)
 		if r.Bytes == 0 || !r.Truncated {
 			t.Errorf("%d bytes, truncated %v", r.Bytes, r.Truncated)
@@ -54,7 +54,7 @@ func timeouts(t *testing.T, s suite) {
 	})
 	t.Run("many children", func(t *testing.T) {
 		b := sandbox{b, t}
-		r := b.run(env.Command{Script: "for i in $(seq 60); do setsid sleep 300 & done; sleep 300", Timeout: time.Second})
+		r := b.runUntilTimeout("rm -f $F; for i in $(seq 60); do setsid sleep 300 & done; echo started >$F; sleep 300", dir+"/started")
 		checkTimeout(t, r)
 		if r.Killed < 61 {
 			t.Errorf("killed %d, want 61 or more", r.Killed)
