@@ -313,10 +313,9 @@ func TestInbox(t *testing.T) {
 		},
 		{
 			name:   "the time limit is not raised",
-			script: func(s *scenario) *scriptedModel { return replies(bash(s.longCommand())) },
+			script: func(*scenario) *scriptedModel { return replies(bash("sleep 60")) },
 			set: func(t *testing.T, s *scenario) {
 				s.cfg.WallTimeLimit = 2
-				s.whenStarted(t, func() {})
 				s.User = fakeUser{raise: func(l agent.Limits) (agent.Limits, bool) {
 					t.Error("the user was asked")
 					return l, true

@@ -136,7 +136,7 @@ func TestToolCallHistories(t *testing.T) {
 				"tool c1 Not run to its end: the attempt is over. | tool c2 Not run to its end: the attempt is over.",
 		},
 		{
-			name: "a limit between calls", change: func(c *agent.Config) { c.WallTimeLimit = 1 },
+			name: "a limit between calls", change: func(c *agent.Config) { c.WallTimeLimit = 3 },
 			script: &scriptedModel{replies: []model.Reply{toolReply("echo a", "sleep 600", "echo b")}}, status: "TimeExceeded", steps: 1,
 			history: "assistant hm | tool c1 [0] a | tool c2 Not run to its end: the attempt is over. | tool c3 Not run to its end: the attempt is over.",
 		},

@@ -274,9 +274,12 @@ func TestToken(t *testing.T) {
 		}
 	}
 	late := f.dial()
+	if _, err := late.Write([]byte("GET / HTTP/1.1\r\n")); err != nil { // returns when the server reads it
+		t.Fatal(err)
+	}
 	f.client.CloseIdleConnections()
 	f.bridge.Close()
-	if _, err := late.Write([]byte("GET / HTTP/1.1\r\n\r\n")); err == nil {
+	if _, err := late.Write([]byte("\r\n")); err == nil {
 		t.Error("a connection is open after the attempt")
 	}
 	w := &recorder{header: http.Header{}}

@@ -103,9 +103,20 @@ func newAttempt(t *testing.T, c fake.Config) *attempt {
 	})
 	m := raw.New(raw.Config{BaseURL: a.url + "/v1", Key: key, Price: price, HTTPClient: client})
 	a.session = agent.Session{
-		Model: retry.New(m, retry.Policy{MaxTries: 2}), Environment: sandbox, Recorder: &a.journal, Task: agent.Task{Text: "fix it"},
+		Model: retry.New(m, retry.Policy{MaxTries: 2}), Environment: untimed{sandbox}, Recorder: &a.journal, Task: agent.Task{Text: "fix it"},
 	}
 	return a
+}
+
+// untimed pauses an attempt's clock during all commands but the agent's. A slow
+// machine then does not reach a short time limit before the agent starts.
+type untimed struct{ env.Environment }
+
+func (u untimed) Execute(ctx context.Context, c env.Command) (env.Result, error) {
+	if c.Bridge == nil {
+		defer model.BeginPause(ctx)()
+	}
+	return u.Environment.Execute(ctx, c)
 }
 
 func (a *attempt) run(t *testing.T, cfg agent.Config, def external.Definition) trajectories.Outcome {
@@ -163,7 +174,7 @@ func TestOutcomes(t *testing.T) {
 			class: trajectories.Limit, status: "TimeExceeded", steps: 1, patch: true,
 		},
 		"never asks": {
-			command: "sleep 600", change: func(c *agent.Config, _ *agent.Session) { c.WallTimeLimit = 1 },
+			command: "sleep 600", change: func(c *agent.Config, _ *agent.Session) { c.WallTimeLimit = 3 },
 			class: trajectories.Environment, status: "AgentNotStarted",
 		},
 		"reconnects for ever": {

@@ -152,9 +152,9 @@ func TestPatches(t *testing.T) {
 			class: verdicts.Resolved, files: graded, with: "patch --batch --forward --fuzz=5 -p1 -i",
 		},
 		{
-			name: "hangs", row: withTest(in, "echo before; sleep 600"), patch: in.Patch, timeout: 8 * time.Second, class: verdicts.TimedOut, files: ran, with: "git apply --verbose",
+			name: "hangs", row: withTest(in, "echo before; sleep 600"), patch: in.Patch, timeout: 20 * time.Second, class: verdicts.TimedOut, files: ran, with: "git apply --verbose",
 			check: func(t *testing.T, b *evaluation, _ verdicts.Record) {
-				if log := b.file(tree + "test_output.txt"); !strings.Contains(log, "\nbefore\n") || !strings.HasSuffix(log, "\n\nTimeout error: 8 seconds exceeded.") {
+				if log := b.file(tree + "test_output.txt"); !strings.Contains(log, "\nbefore\n") || !strings.HasSuffix(log, "\n\nTimeout error: 20 seconds exceeded.") {
 					t.Errorf("the log is\n%s", log)
 				}
 			},
@@ -210,7 +210,7 @@ func TestPatches(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newEvaluation(t, containers{engine: engine, change: c.change})
-			b.config.Timeout = cmp.Or(c.timeout, time.Minute)
+			b.config.Timeout = cmp.Or(c.timeout, 10*time.Minute)
 			b.config.MaxRuns = 2
 			task := evaluate.NewTask(c.row, "m", []byte(c.patch))
 			if c.patch == "" {

@@ -60,7 +60,7 @@ func TestChange(t *testing.T) {
 // Concurrent changes are not lost.
 func TestConcurrentChanges(t *testing.T) {
 	dir := t.TempDir()
-	const n = 40
+	const n = 16
 	var g errgroup.Group
 	for i := range n {
 		g.Go(func() error {

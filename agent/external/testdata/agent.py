@@ -131,7 +131,7 @@ for _ in range(50):
             command.wait()
             continue
         try:
-            output = subprocess.run(["bash", "-c", command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=5).stdout.decode()
+            output = subprocess.run(["bash", "-c", command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60).stdout.decode()
         except subprocess.TimeoutExpired:
             output = "timed out"
         if output.startswith("COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"):

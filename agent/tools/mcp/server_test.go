@@ -179,7 +179,7 @@ func TestFailingServers(t *testing.T) {
 		nextLine   string // a later call, which succeeds
 	}{
 		"it dies in mid-call":            {"good", "die", 0, 1, "mini-tool: die: the MCP server books did not answer: ", "pid"},
-		"it hangs":                       {"good", "hang", time.Second, 1, "mini-tool: hang: the MCP server books did not answer: it took longer than the 1s that it may take, and was given up\n", "pid"},
+		"it hangs":                       {"good", "hang", 5 * time.Second, 1, "mini-tool: hang: the MCP server books did not answer: it took longer than the 5s that it may take, and was given up\n", "pid"},
 		"it does not even answer a ping": {"deaf", "t", time.Second, 1, "took longer", ""},
 		"garbage":                        {"garbage", "t", 0, 1, "the MCP server books did not answer: ", ""},
 		"an answer of another form":      {"other", "t", 0, 1, "the MCP server books did not answer: ", ""},

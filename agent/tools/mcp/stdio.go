@@ -66,7 +66,7 @@ func (s *Server) openStdio(ctx context.Context) (*session, error) {
 }
 
 // stderrDelay is how long lastStderr waits for a program that may be exiting.
-const stderrDelay = 300 * time.Millisecond
+const stderrDelay = time.Second
 
 // lastStderr returns the end of the program's standard error.
 func (p *serverProcess) lastStderr() string {

@@ -37,7 +37,7 @@ func addNotes(path string) int {
 	for i := range n {
 		a, err := store.Add(context.Background(), "made", fmt.Sprintf("%s %d", os.Getenv(writerName), i))
 		if err != nil {
-			fmt.Println("error:", err)
+			fmt.Fprintln(os.Stderr, "error:", err)
 			return 1
 		}
 		fmt.Println(a.ID)

@@ -237,7 +237,7 @@ func newWriter(t *testing.T, s *memory.Store, name string, n int, more ...string
 // Several processes and goroutines write concurrently: every note is stored under
 // its own ID, and a concurrent reader always sees a complete file.
 func TestConcurrentWriters(t *testing.T) {
-	const processes, threads, each = 6, 4, 8
+	const processes, threads, each = 6, 4, 4
 	s := newStore(t)
 	var writers sync.WaitGroup
 	for p := range processes {

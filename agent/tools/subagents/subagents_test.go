@@ -534,8 +534,9 @@ func TestSkillRestrictsCommands(t *testing.T) {
 
 func TestParentEndsChild(t *testing.T) {
 	t.Run("the command's timeout", func(t *testing.T) {
-		w := newFixture(t, map[string][]string{"PARENT": {bash(toolCall("delegate", "CHILD")), submit}, "CHILD": {bash("sleep 600")}})
+		w := newFixture(t, map[string][]string{"PARENT": {bash(toolCall("delegate", "CHILD")), submit}, "CHILD": {""}})
 		w.timeout = time.Second
+		w.model.blocks = map[string]bool{"CHILD": true}
 		w.run(t.Context())
 		if c := w.child("1").Outcome; c.Class != trajectories.Interrupted || w.out.ExitStatus != "Submitted" {
 			t.Errorf("child %s, parent %s", c.ExitStatus, w.out.ExitStatus)
@@ -543,7 +544,7 @@ func TestParentEndsChild(t *testing.T) {
 	})
 	t.Run("the parent's time", func(t *testing.T) {
 		w := newFixture(t, map[string][]string{"PARENT": {bash(toolCall("delegate", "CHILD")), submit}, "CHILD": {""}})
-		w.cfg.WallTimeLimit = 1
+		w.cfg.WallTimeLimit = 3
 		w.model.blocks = map[string]bool{"CHILD": true}
 		w.run(t.Context())
 		if c := w.child("1").Outcome; c.ExitStatus != "TimeExceeded" || w.out.ExitStatus != "TimeExceeded" {
