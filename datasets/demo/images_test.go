@@ -75,7 +75,7 @@ func needImage(t *testing.T, name string) {
 func open(t *testing.T, engine *docker.Engine, in datasets.Instance) env.Environment {
 	t.Helper()
 	box, err := engine.Start(t.Context(), docker.Config{
-		Image: in.ImageName(), Dir: "/testbed", Timeout: 20 * time.Second, // for a busy machine
+		Image: in.ImageName(), Dir: "/testbed", Timeout: time.Minute, // for a busy machine
 		Env: map[string]string{"BASH_ENV": "/root/.bashrc"},
 	})
 	if err != nil {

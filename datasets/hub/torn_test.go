@@ -79,8 +79,8 @@ func TestKilled(t *testing.T) {
 		}
 	}
 	t.Logf("%d kills, %d files resumed", killed, resumed)
-	if killed < rounds || resumed == 0 {
-		t.Errorf("%d kills, %d resumed: want a kill in every round, and resumed downloads", killed, resumed)
+	if killed < rounds/2 || resumed == 0 {
+		t.Errorf("%d kills, %d resumed: want a kill in every second round, and resumed downloads", killed, resumed)
 	}
 }
 

@@ -43,7 +43,7 @@ func start(t *testing.T, e *docker.Engine, c docker.Config) *docker.Container {
 // run executes a script. It fails the test if Execute returns an error.
 func run(t *testing.T, sandbox env.Environment, script string) env.Result {
 	t.Helper()
-	res, err := sandbox.Execute(t.Context(), env.Command{Script: script, Timeout: 20 * time.Second})
+	res, err := sandbox.Execute(t.Context(), env.Command{Script: script, Timeout: 2 * time.Minute})
 	if err != nil {
 		t.Fatalf("execute %q: %v", script, err)
 	}

@@ -54,11 +54,12 @@ func (w *exitWatcher) stop() {
 	w.worker.Wait()
 }
 
-// How long to look for the reason after the stream ended, so that Execute reports
-// the loss within five seconds.
+// How long to wait for the reason after the stream ended. An idle engine reports the
+// exit code after 7 ms, and the events after one to two seconds; a busy one may take
+// longer. The heartbeat detects one that is silent.
 const (
-	exitWait   = 2 * time.Second         // for the exit code; takes 7 ms on an idle machine
-	eventsWait = 2500 * time.Millisecond // for the engine's events, which take up to two seconds
+	exitWait   = 10 * time.Second
+	eventsWait = 10 * time.Second
 )
 
 // lossError maps the end of the connection to the reason why the sandbox was lost.

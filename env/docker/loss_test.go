@@ -174,7 +174,7 @@ func TestEngineLostInMidCommand(t *testing.T) {
 	if err := sandbox.Close(t.Context()); status(err) != env.DaemonUnavailable {
 		t.Errorf("Close: %v, want DaemonUnavailable", err)
 	}
-	waitFor(t, 5*time.Second, "exit at the end of stdin", func() bool { return isRemoved(t, sandbox.Name()) })
+	waitFor(t, time.Minute, "exit at the end of stdin", func() bool { return isRemoved(t, sandbox.Name()) })
 	if _, err := e.Start(t.Context(), docker.Config{Image: image}); status(err) != env.DaemonUnavailable {
 		t.Errorf("Start: %v, want DaemonUnavailable", err)
 	}

@@ -136,7 +136,7 @@ func podman(t *testing.T) *client.Client {
 	dir := t.TempDir()
 	settings := podmanSettings(t, dir)
 	t.Cleanup(func() {
-		waitFor(t, 30*time.Second, "all podman processes have exited", func() bool { return !hasProcesses(t, dir) })
+		waitFor(t, 2*time.Minute, "all podman processes have exited", func() bool { return !hasProcesses(t, dir) })
 		unmount(t, dir)
 	})
 	socket := "unix://" + filepath.Join(dir, "s")
@@ -166,7 +166,7 @@ func podman(t *testing.T) *client.Client {
 			t.Error(err)
 		}
 	})
-	waitFor(t, 30*time.Second, "podman answers", func() bool {
+	waitFor(t, 2*time.Minute, "podman answers", func() bool {
 		_, err := cli.Ping(t.Context())
 		return err == nil
 	})

@@ -71,7 +71,7 @@ func TestContainerEndsWithItsOwner(t *testing.T) {
 	dockertest.Client(t)
 	p := spawn(t, docker.Config{Image: dockertest.Image(t)})
 	p.kill()
-	waitFor(t, 2*time.Second, "exit after kill -9 of the owner", func() bool { return isRemoved(t, p.container) })
+	waitFor(t, time.Minute, "exit after kill -9 of the owner", func() bool { return isRemoved(t, p.container) })
 }
 
 // leftover creates a container without starting it, and returns its name.

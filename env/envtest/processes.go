@@ -92,7 +92,7 @@ func checkTimeout(t *testing.T, r env.Result) {
 		t.Errorf("timed out %v, exit code %d, signal %d, killed %d, survivors %d, killed earlier %v",
 			r.TimedOut, r.ExitCode, r.Signal, r.Killed, r.Survivors, r.KilledEarlier)
 	}
-	if r.Duration > 20*time.Second {
+	if r.Duration > 3*time.Minute {
 		t.Errorf("it took %v", r.Duration)
 	}
 }
@@ -128,8 +128,8 @@ func background(t *testing.T, s suite) {
 	t.Run("holding the output", func(t *testing.T) {
 		b := s.start(t)
 		dir := b.tempDir()
-		r := b.run(env.Command{Script: `bash -c 'echo $$ >$F; exec sleep 300' & until test -s $F; do sleep 0.01; done; echo hi`, Env: map[string]string{"F": dir + "/pid"}})
-		if string(r.Output) != "hi\n" || r.TimedOut || r.ExitCode != 0 || r.Duration > 10*time.Second {
+		r := b.run(env.Command{Script: `bash -c 'echo $$ >$F; exec sleep 300' & until grep -qsx sleep /proc/$!/comm; do sleep 0.01; done; echo hi`, Env: map[string]string{"F": dir + "/pid"}})
+		if string(r.Output) != "hi\n" || r.TimedOut || r.ExitCode != 0 || r.Duration > waitLimit {
 			t.Errorf("output %q, timed out %v, after %v", r.Output, r.TimedOut, r.Duration)
 		}
 		if pid := b.sh("cat " + dir + "/pid"); len(r.Background) != 1 || fmt.Sprint(r.Background[0].PID) != pid || r.Background[0].Name != "sleep" {

@@ -30,7 +30,7 @@ func sinks(t *testing.T, s suite) {
 		const size = 40 << 20
 		r := b.run(env.Command{
 			Script: fmt.Sprintf("seq -f %%07.0f 0 %d | head -c %d; exit 5", size/8+1, size),
-			Sink:   &got, OutputLimit: env.SinkLimit, Timeout: time.Minute,
+			Sink:   &got, OutputLimit: env.SinkLimit, Timeout: 10 * time.Minute,
 		})
 		if got.Len() != size || r.Bytes != size || r.Truncated || len(r.Output) > 0 || r.Head != size || r.ExitCode != 5 {
 			t.Fatalf("%d bytes in the sink and %d in the result, of %d; head %d, truncated %v, exit code %d",

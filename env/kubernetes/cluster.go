@@ -34,15 +34,15 @@ type Cluster struct {
 	stop      context.CancelFunc
 	workers   sync.WaitGroup
 	warnings  *warnings
-	// probeLimit is the constant, except in tests.
-	probeLimit time.Duration
-	ctx        context.Context //nolint:containedctx // ends with Close
+	ctx       context.Context //nolint:containedctx // ends with Close
 
 	mu       sync.Mutex
 	current  *owner            // nil before the first start
 	digests  map[string]string // by image: the name with the digest that the first pod got
 	exceeded map[string]bool   // instances whose sandbox exceeded its own limit once
 	unproven int               // failed network proofs in a row
+
+	probeLimit, lossPeriod time.Duration // the constants, except in tests
 }
 
 // quietKlog keeps the log of client-go off the terminal.
@@ -121,7 +121,7 @@ func newCluster(s Settings, client kubernetes.Interface, config *rest.Config, na
 	c := &Cluster{
 		settings: s, namespace: namespace, client: client, config: config, exec: exec.RESTClient(),
 		starts: make(chan struct{}, s.MaxStarts), digests: map[string]string{}, exceeded: map[string]bool{},
-		probeLimit: probeLimit,
+		probeLimit: probeLimit, lossPeriod: lossPeriod,
 	}
 	c.pods.changed.L = &c.pods.mu
 	c.warnings, _ = config.WarningHandler.(*warnings)

@@ -139,7 +139,7 @@ func TestTrial(t *testing.T) {
 		t.Errorf("opened %q, %v", opened, err)
 	}
 	// A process that is not protected is found.
-	if _, err := trial.run(t.Context(), "cp $(command -v sleep) /tmp/h && { /tmp/h 100 >/dev/null 2>&1 & }"); err != nil {
+	if _, err := trial.run(t.Context(), "cp $(command -v sleep) /tmp/h && { /tmp/h 100 >/dev/null 2>&1 & } && until [ $(cat /proc/$!/comm) = h ]; do sleep 0.01; done"); err != nil {
 		t.Fatal(err)
 	}
 	opened, err := trial.Forge(t.Context())

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 }
 
 // waitLimit limits the wait for what should happen soon.
-const waitLimit = 30 * time.Second
+const waitLimit = 2 * time.Minute
 
 // newFake returns a Cluster that uses a fake one. After the test, it checks that nothing
 // is left there but the helper's ConfigMaps.

@@ -66,7 +66,7 @@ func startMany(t *testing.T, c *Cluster, n int, use func()) {
 	var workers sync.WaitGroup
 	for i := range n {
 		workers.Go(func() {
-			ctx, cancel := context.WithTimeout(t.Context(), 2*waitLimit)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 			defer cancel()
 			p, err := c.Start(ctx, Config{Image: image, Instance: fmt.Sprint("i", i)})
 			if err != nil {
@@ -157,7 +157,7 @@ func hold(fake *kubetest.Cluster, instance, reason string) {
 
 func TestScheduleTimeout(t *testing.T) {
 	t.Parallel()
-	c, fake := newFake(t, func(s *Settings) { s.ScheduleTimeout = 300 * time.Millisecond })
+	c, fake := newFake(t, func(s *Settings) { s.ScheduleTimeout = 3 * time.Second })
 	hold(fake, "", corev1.PodReasonUnschedulable)
 	_, err := c.Start(t.Context(), Config{Image: "mini-base"})
 	checkStatus(t, err, env.StartFailed, noNode, "schedule_timeout")

@@ -48,8 +48,8 @@ func (p *Pod) keepConnected(ctx context.Context) {
 		})
 		if len(losses) > maxLosses {
 			losses = losses[1:]
-			if time.Since(losses[0]) < lossPeriod {
-				p.end(fmt.Errorf("%w: %d connections were lost within %s", helper.ErrFrame, maxLosses, lossPeriod))
+			if time.Since(losses[0]) < p.cluster.lossPeriod {
+				p.end(fmt.Errorf("%w: %d connections were lost within %s", helper.ErrFrame, maxLosses, p.cluster.lossPeriod))
 				return
 			}
 		}

@@ -42,7 +42,7 @@ func TestMemoryGuard(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = cmd.Process.Kill() })
 	}
-	for deadline := time.Now().Add(20 * time.Second); privatePages(large.Process.Pid) < 5000; {
+	for deadline := time.Now().Add(2 * time.Minute); privatePages(large.Process.Pid) < 5000; {
 		if time.Now().After(deadline) {
 			t.Fatal("the large process stays small")
 		}
@@ -58,8 +58,11 @@ func TestMemoryGuard(t *testing.T) {
 		t.Fatal("a process was killed although files in the cache only use the memory")
 	}
 	write("memory.stat", "anon 940000000\nfile 0\nkernel 1000\nshmem 0\n")
-	err := large.Wait()
+	for g.count() == 0 {
+		time.Sleep(time.Millisecond)
+	}
 	write("memory.stat", "anon 1000\n")
+	err := large.Wait()
 	status, ok := large.ProcessState.Sys().(syscall.WaitStatus)
 	if !ok || status.Signal() != syscall.SIGKILL {
 		t.Errorf("the large process ended with %v", err)

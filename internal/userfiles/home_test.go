@@ -52,7 +52,7 @@ func TestUpdateIsPrivate(t *testing.T) {
 // Concurrent changes are not lost.
 func TestConcurrentUpdates(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.yaml")
-	const n = 40
+	const n = 12
 	var g errgroup.Group
 	for i := range n {
 		g.Go(func() error { return userfiles.Update(t.Context(), path, add(fmt.Sprint(i))) })

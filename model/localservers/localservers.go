@@ -59,7 +59,7 @@ type ProbeResult struct {
 const (
 	localKeyEnv  = "LOCAL_API_KEY"
 	loopback     = "127.0.0.1"
-	probeTimeout = 3 * time.Second
+	probeTimeout = 10 * time.Second
 	maxList      = 4 << 20 // bytes
 	maxName      = 300     // of a model's name, in bytes
 )

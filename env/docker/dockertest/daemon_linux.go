@@ -35,7 +35,7 @@ type Daemon struct {
 // Timeouts of a daemon; on an idle machine it starts in 0.4 s.
 const (
 	daemonStartTimeout = 60 * time.Second
-	daemonStopTimeout  = 30 * time.Second
+	daemonStopTimeout  = 2 * time.Minute
 )
 
 // StartDaemon starts a daemon and stops it after the test. It skips the test if that is

@@ -128,7 +128,7 @@ func isManifest(q *http.Request) bool {
 // eventually polls until f returns true.
 func eventually(t *testing.T, what string, f func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		if f() {
 			return
 		}

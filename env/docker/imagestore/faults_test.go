@@ -90,7 +90,7 @@ func TestMaxRetryTime(t *testing.T) {
 	r := registrytest.Start(t)
 	ref := r.Push(t, "mini-test/limited", registrytest.Image(t, "", registrytest.Layer(t, 1<<10)))
 	r.Inject(func(*http.Request) *registrytest.Fault { return &registrytest.Fault{Status: 429} })
-	s, events := open(t, imagestore.Config{MaxRetryTime: 300 * time.Millisecond})
+	s, events := open(t, imagestore.Config{MaxRetryTime: 5 * time.Second})
 	_, _, err := s.Ensure(t.Context(), imagestore.Request{Ref: ref})
 	if status(err) != env.PullFailed || !strings.Contains(err.Error(), "429") && !strings.Contains(err.Error(), "TOOMANYREQUESTS") {
 		t.Errorf("err = %v", err)

@@ -108,7 +108,7 @@ func TestMeasureWithoutLock(t *testing.T) {
 					}
 				}
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()
 			_ = measure(ctx, s) // it may fail, because the other store uses all images
 			for _, ref := range []string{"old:1", "new:1"} {

@@ -49,7 +49,7 @@ func TestLostHelper(t *testing.T) {
 			marker, otherMarker := "mini-lost-"+rand.Text(), "mini-beside-"+rand.Text()
 			other := start(t, p)
 			if _, err := other.Execute(t.Context(), env.Command{
-				Script: `setsid bash -c 'exec -a $W sleep 300' >/dev/null 2>&1 &`, Env: map[string]string{"W": otherMarker},
+				Script: `setsid bash -c 'exec -a $W sleep 300' >/dev/null 2>&1 & until grep -qsF -- "$W" /proc/$!/cmdline; do sleep 0.01; done`, Env: map[string]string{"W": otherMarker},
 			}); err != nil {
 				t.Fatal(err)
 			}
@@ -61,7 +61,7 @@ func TestLostHelper(t *testing.T) {
 			if !ok || e.Status != env.ContainerDied || !strings.Contains(err.Error(), "signal 9") || e.Hint == "" {
 				t.Errorf("error is %v", err)
 			}
-			childtest.RequireExit(t, marker, 10*time.Second)
+			childtest.RequireExit(t, marker, time.Minute)
 			if _, nextErr := sandbox.Execute(t.Context(), env.Command{Script: "true"}); !errors.Is(nextErr, e) {
 				t.Errorf("afterwards: %v, want the same error", nextErr)
 			}

@@ -276,20 +276,20 @@ func TestEndOfInput(t *testing.T) {
 
 func TestLease(t *testing.T) {
 	b := start(t)
-	b.setup(helper.Setup{LeaseSeconds: 1})
 	started := time.Now()
+	b.setup(helper.Setup{LeaseSeconds: 1})
 	if _, err := helper.ReadFrame(b.out, helper.MaxHelperFrame); !errors.Is(err, io.EOF) {
 		t.Errorf("after the lease: %v, want io.EOF", err)
 	}
-	if took := time.Since(started); took < 900*time.Millisecond || took > 10*time.Second {
+	if took := time.Since(started); took < time.Second || took > time.Minute {
 		t.Errorf("lease of a second took %v", took)
 	}
 }
 
 func TestLeaseIsRenewed(t *testing.T) {
 	b := start(t)
-	b.setup(helper.Setup{LeaseSeconds: 1})
-	id := b.startCommand(helper.Run{}, "for i in 1 2 3 4 5 6; do sleep 0.3; echo $i; done")
+	b.setup(helper.Setup{LeaseSeconds: 6})
+	id := b.startCommand(helper.Run{}, "for i in 1 2 3 4 5 6; do sleep 1.5; echo $i; done")
 	for range 6 {
 		if f := b.next(); f.Kind != helper.KindOutput {
 			t.Fatalf("frame %q", f.Kind)

@@ -232,7 +232,7 @@ func (c *Cluster) setContainer(p *pod, id string) {
 
 // oomDelay is how long after the end of a container the engine may learn that it was
 // killed for memory. These are two events without an order.
-const oomDelay = time.Second
+const oomDelay = 5 * time.Second
 
 // terminated returns how a container ended.
 func (c *Cluster) terminated(ctx context.Context, p *pod, spec *v1.Container, id string) v1.ContainerStateTerminated {

@@ -15,7 +15,7 @@ import (
 	"github.com/minibench/mini/env/kubernetes/kubetest"
 )
 
-const timeout = 30 * time.Second
+const timeout = 3 * time.Minute
 
 // newPod returns a pod that runs a script in mini-base.
 func newPod(t *testing.T, name, script string) *v1.Pod {

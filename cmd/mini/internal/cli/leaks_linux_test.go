@@ -29,7 +29,7 @@ import (
 // and log the time.
 const (
 	promised    = 2 * time.Second
-	waitTimeout = 10 * time.Second
+	waitTimeout = 3 * time.Minute
 )
 
 // leakPlace holds an engine, a mini program, and the arguments of a batch.
@@ -132,7 +132,7 @@ func (b *batch) wait() int {
 	select {
 	case <-b.ended:
 		return b.cmd.ProcessState.ExitCode()
-	case <-time.After(time.Minute):
+	case <-time.After(5 * time.Minute):
 		b.t.Fatal("mini does not end")
 		return 0
 	}
@@ -186,13 +186,14 @@ func (p *leakPlace) checkCleanup(ended time.Time) {
 		}
 	}
 	left := p.containers(true)
-	cmd, output := p.command("clean", "--json")
-	if err := cmd.Run(); err != nil {
-		p.t.Fatalf("mini clean: %v: %s", err, output)
-	}
-	if now := p.containers(true); len(now) > 0 {
-		p.t.Errorf("after the next start: %q; mini clean said %s", now, output)
-	}
+	// Again, because a slow engine may still create what the killed mini asked for.
+	p.until("nothing is left after mini clean", func() bool {
+		cmd, output := p.command("clean", "--json")
+		if err := cmd.Run(); err != nil {
+			p.t.Fatalf("mini clean: %v: %s", err, output)
+		}
+		return len(p.containers(true)) == 0
+	})
 	p.t.Logf("nothing ran after %s; %d in another state: %q", took.Round(time.Millisecond), len(left), left)
 }
 
@@ -300,13 +301,11 @@ func TestRestartOfTheEngineLeavesNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newLeakPlace(t)
+			p.args = append(p.args, "-c", "run.max_tries=30") // for an engine that starts slowly
 			b := p.startWorking()
 			end(p.daemon)
 			p.daemon.Start()
-			p.until("tried again", func() bool { return len(p.containers(false)) == 4 })
-			if left := p.containers(true); len(left) != 4 {
-				t.Errorf("beside the second tries: %q", left)
-			}
+			p.until("tried again, and nothing beside", func() bool { return len(p.containers(false)) == 4 && len(p.containers(true)) == 4 })
 			b.signal(syscall.SIGTERM)
 			code, ended := b.wait(), time.Now()
 			if code != 130 {
@@ -379,7 +378,7 @@ func TestCleanOfAnotherBoot(t *testing.T) {
 	}
 	b.signal(syscall.SIGKILL)
 	b.wait()
-	p.until("nothing runs", func() bool { return len(p.containers(false)) == 0 })
+	p.until("only mini-boot is left", func() bool { return len(p.containers(true)) == 1 })
 	for _, tt := range []struct{ args, want string }{
 		{"clean", "kept: container mini-boot (instance x__y-"},
 		{"clean", ", which may still run; created; "},

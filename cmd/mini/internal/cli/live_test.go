@@ -136,7 +136,7 @@ b:
 	return dir
 }
 
-const liveBatch = "mini bench --subset rows.jsonl --environment-class local --model-class scripted -c model.replies=replies.yaml -o run -w 2; echo code $?"
+const liveBatch = "mini bench --subset rows.jsonl --environment-class local --model-class scripted -c model.replies=replies.yaml -c environment.timeout=600 -o run -w 2; echo code $?"
 
 // The live view shows the batch on a real terminal, and restores the terminal however
 // the batch ends.

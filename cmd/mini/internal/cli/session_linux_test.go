@@ -439,7 +439,7 @@ func TestTransitions(t *testing.T) {
 			conversation: "mini-tool delegate x; echo after\n" + ok + "\n" + submitCommand, decisions: "allow user, allow user",
 		},
 		{
-			name: "no question about the time", args: []string{"-y", "-c", "agent.wall_time_limit_seconds=4"}, replies: []string{"sleep 60"},
+			name: "no question about the time", args: []string{"-y", "-c", "agent.wall_time_limit_seconds=15"}, replies: []string{"sleep 60"},
 			conversation: "sleep 60", decisions: "allow mode", unseen: askLimit,
 		},
 		{

@@ -205,7 +205,7 @@ func (term *terminal) run(t *testing.T, args ...string) string {
 var prompt = regexp.MustCompile(`(?:^|\n)exit (\d+) >\s*$`)
 
 // tourTimeout is the maximum duration of a command of the tour.
-const tourTimeout = 2 * time.Minute
+const tourTimeout = 15 * time.Minute
 
 // wait waits until the screen matches want, and returns the submatches.
 func (term *terminal) wait(t *testing.T, want *regexp.Regexp) []string {

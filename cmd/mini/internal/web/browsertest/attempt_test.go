@@ -124,7 +124,7 @@ func TestLongAttempt(t *testing.T) {
 		for _, position := range []int{2000, 40_000, 400_000} {
 			browsertest.Eval[int](tab, fmt.Sprintf(`scrollTo({top: %d, behavior: "instant"}), 1`, position))
 			tab.Wait(`[...document.querySelectorAll(".step")].some(s => s.getBoundingClientRect().top < innerHeight && s.getBoundingClientRect().bottom > 0)`)
-			browsertest.Eval[bool](tab, `new Promise(done => setTimeout(() => done(true), 500))`)
+			tab.Wait(`history.state?.step === ` + top) // the page has stored its position
 			step := browsertest.Eval[string](tab, top)
 			tab.Click("a.brand")
 			tab.Wait(`location.pathname === "/"`)
@@ -373,9 +373,17 @@ func TestGrowingRun(t *testing.T) {
 		tab.Press("l")
 	}
 	waitCurrent(tab, "5")
-	browsertest.Eval[bool](tab, `new Promise(done => setTimeout(() => done(true), 300))`)
 	at := `document.querySelector("#s5").getBoundingClientRect().top`
-	before := browsertest.Eval[float64](tab, at)
+	before := browsertest.Eval[float64](tab, `(async () => {
+		let last = null
+		for (let same = 0; same < 20;) { // frames without a movement
+			const now = `+at+`
+			same = now === last ? same + 1 : 0
+			last = now
+			await new Promise(requestAnimationFrame)
+		}
+		return last
+	})()`)
 	// Half a record is not shown, whole ones are.
 	write(append(until(42), lines[3+4*42][:20]...))
 	tab.Wait(`document.querySelector(".new")?.textContent === "2 new steps"`)

@@ -82,6 +82,7 @@ func (b *Browser) start() error {
 		chromedp.Env("HOME="+b.folder, "TMPDIR="+b.folder, "XDG_CONFIG_HOME="+b.folder, "XDG_CACHE_HOME="+b.folder),
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"),
 		chromedp.Flag("disable-gpu", true),
+		chromedp.WSURLReadTimeout(2*time.Minute),
 	)
 	allocator, stopAllocator := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, cancel := chromedp.NewContext(allocator, chromedp.WithErrorf(func(string, ...any) {}))
@@ -109,12 +110,12 @@ func (b *Browser) close() error {
 	}
 	var failures []error
 	if b.ctx != nil {
-		ctx, cancel := context.WithTimeout(b.ctx, 10*time.Second)
+		ctx, cancel := context.WithTimeout(b.ctx, time.Minute)
 		failures = append(failures, chromedp.Cancel(ctx))
 		cancel()
 		b.stop()
 	}
-	if left := b.waitProcesses(5 * time.Second); len(left) > 0 {
+	if left := b.waitProcesses(time.Minute); len(left) > 0 {
 		failures = append(failures, fmt.Errorf("processes of Chromium are left: %s", strings.Join(left, ", ")))
 	}
 	failures = append(failures, os.RemoveAll(b.folder), goleak.Find())

@@ -117,7 +117,7 @@ func TestProblems(t *testing.T) {
 			tab := chromium.Tab(t)
 			tab.Open(address)
 			var problems []string
-			for end := time.Now().Add(5 * time.Second); len(problems) < len(tt.want) && time.Now().Before(end); {
+			for end := time.Now().Add(time.Minute); len(problems) < len(tt.want) && time.Now().Before(end); {
 				problems = append(problems, tab.Problems()...)
 			}
 			for _, w := range tt.want {

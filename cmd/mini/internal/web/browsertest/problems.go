@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/chromedp/cdproto/audits"
 	"github.com/chromedp/cdproto/inspector"
@@ -58,7 +57,7 @@ func (tab *Tab) Report(problem string) {
 // settle waits for the events of what the page has done. The browser sends them
 // before it answers.
 func (tab *Tab) settle() {
-	ctx, cancel := context.WithTimeout(tab.ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(tab.ctx, timeLimit)
 	defer cancel()
 	if err := chromedp.Do(ctx, chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		_, err := chromedp.Evaluate[int]("1")(ctx, t)

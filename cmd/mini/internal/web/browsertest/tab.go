@@ -22,7 +22,7 @@ import (
 )
 
 // timeLimit is how long one action in a tab may take.
-const timeLimit = 30 * time.Second
+const timeLimit = 2 * time.Minute
 
 // Tab is one page of the browser. It shares no cookies and no storage with others.
 // Its methods fail the test if the browser reports an error.

@@ -66,7 +66,7 @@ func runChild(program string) error {
 		frontend.ShowNotice(chat.Notice{Text: strings.Repeat("+ a line\n", 2*maxDiff), IsDiff: true})
 		_, err = frontend.Ask(context.Background(), chat.Question{Kind: chat.AskOther, Text: "What now?"})
 		if err == nil {
-			ctx, cancel := context.WithTimeout(context.Background(), time.Second) // while the pager is open
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second) // while the pager is open
 			defer cancel()
 			_, _ = frontend.Ask(ctx, chat.Question{Kind: chat.AskOther, Text: "Once more?"})
 		}

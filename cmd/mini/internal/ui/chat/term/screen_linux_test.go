@@ -110,6 +110,8 @@ func TestPager(t *testing.T) {
 	p.expectQuestion()
 	p.Type("go on\r")
 	p.Expect("Once more?")
+	p.Expect("your turn")
+	p.Type("\r")
 	p.expectRestored()
 	p.Expect("given back")
 
