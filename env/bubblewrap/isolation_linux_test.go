@@ -227,7 +227,7 @@ func TestKilled(t *testing.T) {
 	if took := time.Since(started); took > 20*time.Second {
 		t.Errorf("it took %v", took)
 	}
-	childtest.RequireExit(t, marker, 10*time.Second)
+	childtest.RequireExit(t, marker, time.Minute)
 }
 
 // TestClose: a closed sandbox leaves no processes and no files.
@@ -243,7 +243,7 @@ func TestClose(t *testing.T) {
 		if err := sandbox.Close(ctx); err != nil {
 			t.Error(err)
 		}
-		childtest.RequireExit(t, marker, 5*time.Second)
+		childtest.RequireExit(t, marker, time.Minute)
 	}
 	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)

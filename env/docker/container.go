@@ -100,7 +100,7 @@ func (c *Container) watchEngine(ctx context.Context) (stop func()) {
 // How hasMemory probes a container for free memory.
 const (
 	memoryProbes    = 2
-	memoryProbeTime = 1500 * time.Millisecond
+	memoryProbeTime = 5 * time.Second
 )
 
 // hasMemory reports whether the container has memory left to start a shell. It is
@@ -129,7 +129,7 @@ func (c *Container) hasMemory(ctx context.Context) bool {
 
 // autoRemoveWait is how long the engine may take to remove an exited container
 // (AutoRemove).
-const autoRemoveWait = time.Second
+const autoRemoveWait = 10 * time.Second
 
 // checkDisk returns an error if a command failed and the disk with the container's file
 // system is full: every later command would fail too. A full tmpfs is no error, because

@@ -232,7 +232,7 @@ func TestContainerKilledFromTheHost(t *testing.T) {
 func TestTmpfsFillsMemory(t *testing.T) {
 	t.Parallel()
 	e := dockertest.Engine(t)
-	fill := env.Command{Script: "head -c 100M /dev/zero > /dev/shm/f", Timeout: 5 * time.Second}
+	fill := env.Command{Script: "head -c 100M /dev/zero > /dev/shm/f", Timeout: time.Minute}
 	sandbox := start(t, e, docker.Config{Image: dockertest.Image(t), MemoryBytes: 32 << 20, ShmBytes: 31 << 20})
 	var err error
 	commands := 0

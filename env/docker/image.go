@@ -46,7 +46,12 @@ func (e *Engine) pullIfMissing(ctx context.Context, c Config) (imageInfo, error)
 	if len(e.helperVolumes()) == 0 { // do not pull gigabytes for a container that cannot start
 		return imageInfo{}, &env.Error{Status: env.StartFailed, Op: "pull image " + c.Image, Err: binaries.ErrNotBuilt}
 	}
-	err = e.pulls.Do(ctx, c.Image+" "+c.Platform, func(ctx context.Context) error { return e.pull(ctx, c.Image, c.Platform, "") })
+	err = e.pulls.Do(ctx, c.Image+" "+c.Platform, func(ctx context.Context) error {
+		if found, err := e.inspect(ctx, c); err != nil || found != nil {
+			return err // another caller has pulled it since
+		}
+		return e.pull(ctx, c.Image, c.Platform, "")
+	})
 	if err != nil {
 		return imageInfo{}, err
 	}

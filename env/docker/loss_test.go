@@ -53,7 +53,7 @@ func TestForgedFrameEndsSandbox(t *testing.T) {
 	}
 	sandbox := start(t, e, docker.Config{Image: image, CapAdd: []string{"SYS_PTRACE"}, AllowUnsafe: true})
 	for range 2 {
-		_, err := sandbox.Execute(t.Context(), env.Command{Script: `printf 'not a frame' > /proc/1/fd/1; sleep 10`})
+		_, err := sandbox.Execute(t.Context(), env.Command{Script: `printf 'not a frame' > /proc/1/fd/1; sleep 100`})
 		if status(err) != env.ProtocolViolation {
 			t.Errorf("err = %v, want ProtocolViolation", err)
 		}

@@ -35,7 +35,7 @@ const (
 	socketName = "s"
 	// drainTimeout is how long to read the helper's last messages after the
 	// attached stream has ended.
-	drainTimeout = time.Second
+	drainTimeout = 5 * time.Second
 )
 
 // hostSockets creates the sockets of one engine.

@@ -155,7 +155,7 @@ func startWith(t *testing.T, open func(*testing.T) env.Environment) sandbox {
 func (b sandbox) run(c env.Command) env.Result {
 	b.t.Helper()
 	if c.Timeout == 0 {
-		c.Timeout = waitLimit
+		c.Timeout = 4 * waitLimit
 	}
 	r, err := b.Execute(b.t.Context(), c)
 	if err != nil {

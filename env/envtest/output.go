@@ -141,7 +141,7 @@ func submissions(t *testing.T, s suite) {
 	}
 	t.Run("20 MB byte for byte", func(t *testing.T) {
 		b := sandbox{b, t}
-		r := b.run(env.Command{Script: "echo SUBMIT; seq -f %07.0f 0 2499999", SubmissionMarkers: []string{"SUBMIT"}, Timeout: time.Minute})
+		r := b.run(env.Command{Script: "echo SUBMIT; seq -f %07.0f 0 2499999", SubmissionMarkers: []string{"SUBMIT"}, Timeout: 10 * time.Minute})
 		patch, ok := strings.CutPrefix(string(r.Output), "SUBMIT\n")
 		if !ok || len(patch) != 20_000_000 {
 			t.Fatalf("kept %d of %d bytes", len(r.Output), r.Bytes)

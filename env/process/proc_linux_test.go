@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -55,6 +56,13 @@ func TestScanOddNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, ok := scanProcs()[cmd.Process.Pid]
+	for range 10_000 { // exec sets the name a moment after Start has returned
+		if p.name == name {
+			break
+		}
+		time.Sleep(time.Millisecond)
+		p, ok = scanProcs()[cmd.Process.Pid]
+	}
 	if !ok || p.name != name || p.parent != os.Getpid() || !p.isAlive() {
 		t.Errorf("found %v: %+v", ok, p)
 	}

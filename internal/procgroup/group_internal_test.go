@@ -44,7 +44,7 @@ func TestGroupIsKilledBeforeItsLeaderIsReaped(t *testing.T) {
 			kills.Store(0)
 			var out, left bytes.Buffer
 			cmd := exec.CommandContext(t.Context(), "sh", "-c", test.script)
-			cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, &left, 300*time.Millisecond
+			cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, &left, 3*time.Second
 			g := New(cmd, os.Environ())
 			if err := g.Start(); err != nil {
 				t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 )
 
 // Deadline is the timeout of each wait, long enough for a busy machine.
-const Deadline = 40 * time.Second
+const Deadline = 3 * time.Minute
 
 // Terminal is a pseudo-terminal. It is closed at the end of its test.
 type Terminal struct {

@@ -535,7 +535,7 @@ func TestSkillRestrictsCommands(t *testing.T) {
 func TestParentEndsChild(t *testing.T) {
 	t.Run("the command's timeout", func(t *testing.T) {
 		w := newFixture(t, map[string][]string{"PARENT": {bash(toolCall("delegate", "CHILD")), submit}, "CHILD": {""}})
-		w.timeout = time.Second
+		w.timeout = 3 * time.Second
 		w.model.blocks = map[string]bool{"CHILD": true}
 		w.run(t.Context())
 		if c := w.child("1").Outcome; c.Class != trajectories.Interrupted || w.out.ExitStatus != "Submitted" {

@@ -104,7 +104,12 @@ func (s *Store) Ensure(ctx context.Context, req Request) (img Image, release fun
 		if err != nil || present {
 			return img, releaseOnce, err
 		}
-		err = s.pulls.Do(ctx, pullKey(name, req.Platform), func(ctx context.Context) error { return s.pullWithRetry(ctx, req, name, false) })
+		err = s.pulls.Do(ctx, pullKey(name, req.Platform), func(ctx context.Context) error {
+			if _, present, err := s.find(ctx, name, req.Platform); err != nil || present {
+				return err // another caller has pulled it since
+			}
+			return s.pullWithRetry(ctx, req, name, false)
+		})
 		if err != nil && !errors.Is(err, errPrefetchSkipped) { // after a skipped prefetch, pull again
 			return Image{}, nil, err
 		}

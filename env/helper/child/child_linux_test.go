@@ -90,7 +90,7 @@ func TestStoppedHelper(t *testing.T) {
 	if err := sandbox.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
-	childtest.RequireExit(t, marker, time.Second)
+	childtest.RequireExit(t, marker, time.Minute)
 }
 
 // TestNoHelper: if the process does not become a helper, the error says why, and no
@@ -119,7 +119,7 @@ func TestNoHelper(t *testing.T) {
 			}
 		})
 	}
-	childtest.RequireExit(t, marker, 10*time.Second)
+	childtest.RequireExit(t, marker, time.Minute)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cause := errors.New("gave up")
 	time.AfterFunc(50*time.Millisecond, func() { cancel(cause) })

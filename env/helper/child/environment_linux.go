@@ -76,7 +76,7 @@ func (e *Environment) installTool(cmd env.Command) string {
 }
 
 // exitWait is how long the process may take to exit after its stream has ended.
-const exitWait = 2 * time.Second
+const exitWait = 10 * time.Second
 
 // lost finds out why the helper was lost and kills its processes. Later calls return
 // the error of the first.

@@ -123,10 +123,8 @@ func probeOnce(targets []target) []bool {
 	}
 	deadline := time.Now().Add(probeTime)
 	for {
-		wait := time.Until(deadline)
-		if wait <= 0 {
-			return reached
-		}
+		// Answers that have arrived count, even if the probe was delayed.
+		wait := max(0, time.Until(deadline))
 		n, err := unix.Poll(polls, int(wait.Milliseconds())+1)
 		if n == 0 || err != nil && !errors.Is(err, unix.EINTR) {
 			return reached

@@ -290,14 +290,13 @@ func TestLeaseIsRenewed(t *testing.T) {
 	b := start(t)
 	b.setup(helper.Setup{LeaseSeconds: 6})
 	id := b.startCommand(helper.Run{}, "for i in 1 2 3 4 5 6; do sleep 1.5; echo $i; done")
-	for range 6 {
-		if f := b.next(); f.Kind != helper.KindOutput {
-			t.Fatalf("frame %q", f.Kind)
-		}
+	frame := b.next()
+	for ; frame.Kind == helper.KindOutput; frame = b.next() {
 		b.send(helper.KindKeepalive, 0, nil)
 	}
-	if e, _ := b.waitExit(id); e.ExitCode != 0 {
-		t.Errorf("exit is %+v", e)
+	var e helper.Exit
+	if err := json.Unmarshal(frame.Body, &e); err != nil || frame.Kind != helper.KindExit || frame.ID != id || e.ExitCode != 0 {
+		t.Errorf("frame %q of %d: %s, %v", frame.Kind, frame.ID, frame.Body, err)
 	}
 }
 

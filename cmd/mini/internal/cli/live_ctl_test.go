@@ -14,7 +14,7 @@ func TestLiveKeysAndCtl(t *testing.T) {
 	dir := batchFolder(t)
 	s := newScreen(t, dir)
 	s.typeLine(liveBatch)
-	s.until("while it runs", "1/3", "running", "Ctrl-C stops", "p pause", "disk ")
+	s.until("while it runs", "1/3", "  名前-7", "running", "Ctrl-C stops", "p pause", "disk ")
 	s.tmux("send-keys", "p")
 	s.until("after p", "paused: p resumes", "paused: running attempts continue, no new ones start (live view)")
 	if out := ctl(t, dir, "run"); !strings.Contains(out, "run: paused, 2 running") || !strings.Contains(out, "名前-7") {

@@ -50,7 +50,7 @@ func (s *screen) until(description string, texts ...string) {
 	s.t.Helper()
 	poll := time.NewTicker(20 * time.Millisecond)
 	defer poll.Stop()
-	timeout := time.After(30 * time.Second)
+	timeout := time.After(3 * time.Minute)
 	for {
 		shown, missing := s.tmux("capture-pane", "-p", "-S", "-200"), ""
 		for _, text := range texts {
@@ -76,13 +76,14 @@ func (s *screen) typeLine(command string) {
 	s.tmux("send-keys", "Enter")
 }
 
-// waitViewClosed waits until the terminal has left the alternate screen.
+// waitViewClosed waits until the terminal has left the alternate screen and belongs to the
+// shell.
 func (s *screen) waitViewClosed(description string) {
 	s.t.Helper()
 	poll := time.NewTicker(20 * time.Millisecond)
 	defer poll.Stop()
-	timeout := time.After(30 * time.Second)
-	for strings.TrimSpace(s.tmux("display", "-p", "#{alternate_on}")) != "0" {
+	timeout := time.After(3 * time.Minute)
+	for strings.TrimSpace(s.tmux("display", "-p", "#{alternate_on} #{pane_current_command}")) != "0 sh" {
 		select {
 		case <-poll.C:
 		case <-timeout:

@@ -44,7 +44,7 @@ const (
 	askNext    = "submitted its work"
 	askUndo    = "Undo all changes"
 	takeOver   = "The user says: I take over and run commands myself for now."
-	askLines   = "Ctrl-D" // the key that ends an answer of several lines
+	askLines   = "Ctrl-D ends" // an answer of several lines
 )
 
 // step waits for the text want, and then types input.

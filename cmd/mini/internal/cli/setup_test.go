@@ -91,8 +91,8 @@ func TestSetUp(t *testing.T) {
 		s.answer("It does not have gone; it has qwen3:latest, other.", "")
 		s.until("the task", "stored qwen3:latest of Ollama in", "Submitted after 1 step", "code 0")
 		s.checkFile(ownFile, "model:\n  model_class: openai\n  base_url: http://"+local+"/v1\n  api_key_env: LOCAL_API_KEY\n  model_name: qwen3:latest\n  price:\n    free: true\n")
-		s.typeLine("clear; mini -y --exit-immediately -t 'do it'; echo code $?")
-		s.until("it is not asked again", "Submitted after 1 step", "code 0")
+		s.typeLine("clear; mini -y --exit-immediately -t 'do it'; echo again $?")
+		s.until("it is not asked again", "again 0")
 	})
 	t.Run("another server", func(t *testing.T) {
 		s := newSetup(t, "")

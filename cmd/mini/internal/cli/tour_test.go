@@ -53,7 +53,7 @@ func TestTour(t *testing.T) {
 			cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = place.dir, place.env, &out, &out
 			err := cmd.Run()
 			saveArtifact(t, i, out.String())
-			if err != nil {
+			if err != nil && !isBusyDoctor(command, out.String()) {
 				t.Errorf("$ %s\n%v\n%s", command, err, out.String())
 			}
 			if strings.ContainsAny(out.String(), "\x1b\r") {
@@ -204,6 +204,18 @@ func (term *terminal) run(t *testing.T, args ...string) string {
 // prompt matches the end of the screen when the shell waits. It contains the exit code.
 var prompt = regexp.MustCompile(`(?:^|\n)exit (\d+) >\s*$`)
 
+// replayTimeout matches the report of a command that timed out in a run or in its replay,
+// but not in both.
+var replayTimeout = regexp.MustCompile(`recorded\s+a\s+timeout|a\s+timeout,\s+recorded`)
+
+var noResponse = regexp.MustCompile(`no\s+(response|answer)\s+within`)
+
+// isBusyDoctor reports whether mini doctor failed because a busy engine did not respond in
+// time.
+func isBusyDoctor(command, output string) bool {
+	return strings.HasSuffix(command, "doctor") && noResponse.MatchString(output)
+}
+
 // tourTimeout is the maximum duration of a command of the tour.
 const tourTimeout = 15 * time.Minute
 
@@ -255,8 +267,8 @@ func (term *terminal) runCommand(t *testing.T, i int, command string) {
 	saveArtifact(t, i, shown)
 	// On a busy machine, a command of the demo may have timed out that does not time out
 	// when it is replayed.
-	timedOut := strings.Contains(command, "replay") && exit[1] == "3" && strings.Contains(shown, "recorded a timeout")
-	if exit[1] != "0" && !timedOut {
+	timedOut := strings.Contains(command, "replay") && exit[1] == "3" && replayTimeout.MatchString(shown)
+	if exit[1] != "0" && !timedOut && !isBusyDoctor(command, shown) {
 		t.Errorf("$ %s\nended with %s:\n%s", command, exit[1], shown)
 	}
 	if strings.Contains(command, "bench") && !strings.Contains(command, "--dry-run") {

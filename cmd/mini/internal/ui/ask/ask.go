@@ -103,20 +103,20 @@ func (p *Prompter) Choose(ctx context.Context, question string, items []string, 
 
 // AskSecret asks for a secret; a terminal does not echo it.
 func (p *Prompter) AskSecret(ctx context.Context, question string) (string, error) {
-	if _, err := fmt.Fprint(p.out, question+": "); err != nil {
-		return "", err
-	}
-	line, err := p.ReadHidden(ctx)
+	line, err := p.ReadHidden(ctx, question+": ")
 	_, writeErr := fmt.Fprintln(p.out)
 	return strings.TrimSpace(line), errors.Join(err, writeErr)
 }
 
 // ReadHidden reads a line without echo. It puts the terminal into raw mode, where Ctrl-C is a
-// key and not a signal: ReadHidden returns context.Canceled for it. If the input is not a
-// terminal, ReadHidden is like ReadLine.
-func (p *Prompter) ReadHidden(ctx context.Context) (_ string, err error) {
+// key and not a signal: ReadHidden returns context.Canceled for it. It prints the prompt after
+// that, so that no key is shown. If the input is not a terminal, ReadHidden is like ReadLine.
+func (p *Prompter) ReadHidden(ctx context.Context, prompt string) (_ string, err error) {
 	file, ok := p.in.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
+		if _, err := fmt.Fprint(p.out, prompt); err != nil {
+			return "", err
+		}
 		return p.ReadLine(ctx)
 	}
 	fd := int(file.Fd())
@@ -125,6 +125,9 @@ func (p *Prompter) ReadHidden(ctx context.Context) (_ string, err error) {
 		return "", fmt.Errorf("hide the answer: %w", err)
 	}
 	defer func() { err = errors.Join(err, term.Restore(fd, oldState)) }()
+	if _, err := fmt.Fprint(p.out, prompt); err != nil {
+		return "", err
+	}
 	const (
 		ctrlC, ctrlD, ctrlH, ctrlU, del = 3, 4, 8, 21, 127
 	)

@@ -36,7 +36,7 @@ func (k *Keyboard) readAnswer(ctx context.Context, q chat.Question) (string, err
 	prompt()
 	switch {
 	case q.Secret:
-		text, err := k.in.ReadHidden(ctx)
+		text, err := k.in.ReadHidden(ctx, "")
 		if errors.Is(err, context.Canceled) && ctx.Err() == nil {
 			err = chat.ErrInterrupted
 		}

@@ -75,8 +75,8 @@ func runChild(program string) error {
 	case "busy":
 		err = showOutput(frontend, handler)
 	case "panic":
-		frontend.ShowNotice(chat.Notice{Text: "fine so far"})
 		frontend.HandleInput(panickingHandler{handler})
+		frontend.ShowNotice(chat.Notice{Text: "fine so far"})
 		<-frontend.Done()
 	default:
 		err = fmt.Errorf("no test program %q", program)

@@ -164,7 +164,8 @@ func TestSuspend(t *testing.T) {
 	p.Type("dra")
 	p.Expect("dra")
 	p.Type("\x1a")
-	p.expectRestored()
+	p.Expect(ansi.ResetModeBracketedPaste) // the terminal is restored only for a moment
+	p.Expect(ansi.SetModeTextCursorEnable)
 	// The kernel does not stop an orphaned process group, so the program continues by itself.
 	p.expectQuestion()
 	p.Type("ft\r")

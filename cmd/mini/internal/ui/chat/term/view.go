@@ -89,7 +89,7 @@ func (m *model) hintText() string {
 	case q == nil:
 		return "a message to the agent · /h for help · Ctrl-C interrupts"
 	case q.Multiline:
-		return "several lines: Ctrl-D sends them · /h for help"
+		return "several lines; Ctrl-D ends them · /h for help"
 	case q.Hint != "":
 		return sanitize.Line(clip(q.Hint, 300))
 	case q.Kind == chat.AskConfirm:
