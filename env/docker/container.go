@@ -128,8 +128,8 @@ func (c *Container) hasMemory(ctx context.Context) bool {
 }
 
 // autoRemoveWait is how long the engine may take to remove an exited container
-// (AutoRemove).
-const autoRemoveWait = 10 * time.Second
+// (AutoRemove). Podman does not report the removal, so closing takes that long there.
+const autoRemoveWait = time.Second
 
 // checkDisk returns an error if a command failed and the disk with the container's file
 // system is full: every later command would fail too. A full tmpfs is no error, because
