@@ -193,6 +193,7 @@ func TestKeys(t *testing.T) {
 		tab.Click("[data-toggle=" + name + "]")
 		tab.Wait(`document.documentElement.classList.contains("` + class + `") && location.search.includes("` + name + `=1")`)
 		tab.Click("[data-toggle=" + name + "]")
+		tab.Wait(`!location.search.includes("` + name + `")`)
 	}
 	browsertest.Eval[bool](tab, `document.activeElement.blur() ?? true`)
 

@@ -43,7 +43,10 @@ func TestHostileFile(t *testing.T) {
 		all = append(all, count(tab))
 		for _, kind := range []string{"#home", "#r0", "#compare", "#holds", "#r0/i%d", "#r0/i%d/a1"} {
 			tab.Open(address + strings.ReplaceAll(kind, "%d", strconv.Itoa(number)))
-			tab.Wait(`document.querySelector(".page.shown")`)
+			tab.Wait(`(() => {
+				const page = document.getElementById(location.hash.slice(1)) ?? document.querySelector(".page")
+				return page.matches(".shown") && !page.querySelector(".packed")
+			})()`)
 			all = append(all, count(tab))
 		}
 		return all

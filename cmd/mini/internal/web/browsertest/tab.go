@@ -179,9 +179,17 @@ func keyEvents(r rune, options []chromedp.KeyOption) (events []*input.DispatchKe
 	return events
 }
 
-// Click clicks on the first visible element of a CSS selector.
+// Click clicks on the first visible element of a CSS selector, once it does not move any
+// more. Otherwise the click may miss it.
 func (tab *Tab) Click(selector string) {
 	tab.t.Helper()
+	tab.Wait(`(() => {
+		const shown = [...document.querySelectorAll(` + quote(selector) + `)].find(e => e.getClientRects().length)
+		const at = shown && JSON.stringify(shown.getBoundingClientRect())
+		const still = at && at === window.browsertestAt
+		window.browsertestAt = still ? null : at
+		return still
+	})()`)
 	tab.Do("click "+selector, chromedp.Click(chromedp.CSS(selector)))
 }
 
