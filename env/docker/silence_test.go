@@ -78,8 +78,8 @@ func TestPullTimeout(t *testing.T) {
 	})
 }
 
-// TestLossErrorInTime: mini waits for the reason of a loss only so long, even if the engine
-// does not report it.
+// TestLossErrorInTime: mini waits for the reason of a loss for a limited time, even if the
+// engine does not report it.
 func TestLossErrorInTime(t *testing.T) {
 	for name, tt := range map[string]struct {
 		code *int64 // exit code reported by the engine; nil if it reports none

@@ -186,7 +186,7 @@ func (p *leakPlace) checkCleanup(ended time.Time) {
 		}
 	}
 	left := p.containers(true)
-	// Again, because a slow engine may still create what the killed mini asked for.
+	// It is repeated, because a slow engine may create a container after mini was killed.
 	p.until("nothing is left after mini clean", func() bool {
 		cmd, output := p.command("clean", "--json")
 		if err := cmd.Run(); err != nil {
