@@ -8,6 +8,10 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
+// A watch of the fake clientset panics when more events than this wait to be read, as
+// they do on a busy machine. The default is 100.
+func init() { watch.DefaultChanSize = 10_000 }
+
 // watch handles a watch request. Unlike the watches of the fake clientset, this one
 // follows selectors.
 func (c *Cluster) watch(action clienttesting.Action) (bool, watch.Interface, error) {
