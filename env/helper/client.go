@@ -38,7 +38,7 @@ const (
 	// HandshakeTimeout is how long the helper's Hello may take.
 	HandshakeTimeout = 30 * time.Second
 	// cancelTimeout is how long the report of a cancelled command may take.
-	cancelTimeout = 10 * time.Second
+	cancelTimeout = 15 * time.Second
 	// transferTimeout is how long each wait of a file transfer for the helper may take.
 	transferTimeout = time.Minute
 )

@@ -6,11 +6,13 @@ import (
 	"time"
 )
 
-// Limits of killer.rounds. A process usually dies within milliseconds, or seconds on an
-// overloaded machine. A process that hangs in a system call may never die.
+// Limits of killer.rounds: the number of rounds that find new processes, and the wait for
+// the death of processes that have received SIGKILL. They usually die within milliseconds;
+// 500 processes of a fork bomb took up to 7 s on a busy machine with 2 cores. A process
+// that hangs in a system call may never die. Twice killTime is less than helper.ReportGrace.
 const (
 	killRounds = 96
-	killTime   = 6 * time.Second
+	killTime   = 12 * time.Second
 )
 
 // protectedSet holds the processes that were alive before a command started. They,
@@ -98,7 +100,7 @@ func (k *killer) run() killResult {
 // process to which no SIGKILL had been sent.
 func (k *killer) rounds(deadline time.Time) (left []proc, foundNew bool) {
 	pause := 50 * time.Microsecond
-	for round := range killRounds {
+	for round := 0; round < killRounds; {
 		t := scanProcs()
 		victims, spared := k.victims(t)
 		if len(victims) == 0 {
@@ -119,14 +121,16 @@ func (k *killer) rounds(deadline time.Time) (left []proc, foundNew bool) {
 			k.kill(victims)
 		}
 		left = victims
-		if !foundNew {
-			// All have received SIGKILL; wait for the kernel.
-			if time.Now().After(deadline) {
-				return left, false
-			}
-			time.Sleep(pause)
-			pause = min(2*pause, 100*time.Millisecond)
+		if foundNew {
+			round++
+			continue
 		}
+		// All have received SIGKILL; wait for the kernel.
+		if time.Now().After(deadline) {
+			return left, false
+		}
+		time.Sleep(pause)
+		pause = min(2*pause, 100*time.Millisecond)
 	}
 	return left, foundNew
 }
