@@ -83,12 +83,13 @@ func TestLiveMany(t *testing.T) {
 		t.Error(err)
 	}
 	t.Logf("%d pods have a result after %s", n, time.Since(begin).Round(time.Millisecond))
+	var closing errgroup.Group
 	for _, p := range pods {
 		if p != nil {
-			group.Go(func() error { return p.Close(context.WithoutCancel(t.Context())) })
+			closing.Go(func() error { return p.Close(context.WithoutCancel(t.Context())) })
 		}
 	}
-	if err := group.Wait(); err != nil {
+	if err := closing.Wait(); err != nil {
 		t.Error(err)
 	}
 }

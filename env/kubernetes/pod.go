@@ -29,6 +29,8 @@ type Pod struct {
 	stopTransport context.CancelCauseFunc
 	workers       sync.WaitGroup
 	connections   atomic.Int32
+	ready         chan struct{} // closed by setReady: connected for the first time, or ended before
+	setReady      func()
 	releaseSlot   func() // nil without a limit
 	info          env.Info
 
@@ -80,6 +82,17 @@ func (p *Pod) end(reason error) {
 	} else {
 		_ = p.link.Close() // never fails; ends the handshake
 	}
+	p.setReady()
+}
+
+// endReason returns why the conversation has ended, if this side knows, and otherwise err.
+func (p *Pod) endReason(err error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.reason != nil {
+		return p.reason
+	}
+	return err
 }
 
 // Execute runs one command; see env.Environment. If the sandbox is lost, the error is

@@ -7,6 +7,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/distribution/reference"
@@ -42,7 +43,8 @@ func (c *Cluster) start(ctx context.Context, cfg Config, prove func(*Pod, contex
 	if err != nil {
 		return nil, err
 	}
-	p := &Pod{cluster: c, config: cfg, link: link.NewClient(link.NewKey())}
+	p := &Pod{cluster: c, config: cfg, link: link.NewClient(link.NewKey()), ready: make(chan struct{})}
+	p.setReady = sync.OnceFunc(func() { close(p.ready) })
 	if c.slots != nil {
 		c.settings.Waiting(cfg.Instance, "waiting for a place (max_pods)")
 		if err := acquire(ctx, c.slots); err != nil {
@@ -338,6 +340,11 @@ func imageDigest(pod *corev1.Pod) string {
 func (p *Pod) connect(ctx context.Context, hash string) error {
 	c := p.cluster
 	p.startTransport() //nolint:contextcheck // until the pod is closed
+	select {
+	case <-p.ready:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 	client, err := helper.Dial(ctx, p.link, helper.ClientConfig{
 		Setup: helper.Setup{
 			Dir: p.config.Dir, Env: p.config.Env, Interpreter: p.config.Interpreter,
@@ -349,7 +356,7 @@ func (p *Pod) connect(ctx context.Context, hash string) error {
 		return context.Cause(ctx)
 	}
 	if err != nil {
-		return p.startError(err)
+		return p.startError(p.endReason(err))
 	}
 	p.setClient(client)
 	hello := client.Hello()

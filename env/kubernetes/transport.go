@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/helper"
@@ -45,6 +48,7 @@ func (p *Pod) keepConnected(ctx context.Context) {
 			wait = firstReconnect
 			losses = append(losses, time.Now())
 			p.connections.Add(1)
+			p.setReady()
 		})
 		if len(losses) > maxLosses {
 			losses = losses[1:]
@@ -57,8 +61,16 @@ func (p *Pod) keepConnected(ctx context.Context) {
 			p.end(fmt.Errorf("%w: %w", helper.ErrFrame, err))
 			return
 		}
-		// The helper has ended by now.
-		if down := p.link.Down(); down > p.cluster.settings.Lease+greetTimeout {
+		down, limit := p.link.Down(), p.cluster.settings.Lease+greetTimeout // the helper has ended by then
+		if p.connections.Load() == 0 {
+			// The SPDY client has no type for the refusal of the API server.
+			if err != nil && (apierrors.IsForbidden(err) || strings.Contains(err.Error(), " is forbidden: ")) {
+				p.end(&env.Error{Status: env.StartFailed, Err: err, Hint: hintRights})
+				return
+			}
+			down, limit = time.Since(p.running), p.cluster.settings.StartTimeout
+		}
+		if down > limit {
 			p.end(fmt.Errorf("%w: no connection for %s: %w", errUnreachable, down.Round(time.Second), err))
 			return
 		}

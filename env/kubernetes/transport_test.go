@@ -2,14 +2,20 @@ package kubernetes
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"testing"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
+	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/docker/dockertest"
 	"github.com/minibench/mini/env/kubernetes/kubetest"
 )
@@ -49,5 +55,47 @@ func TestSPDY(t *testing.T) {
 	}
 	if n := fake.RequestCount(); n["get pods/exec"] > 0 || n["create pods/exec"] == 0 {
 		t.Errorf("requests %v", n)
+	}
+}
+
+// TestNoConnection: a sandbox whose helper cannot be reached does not start.
+func TestNoConnection(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		answer *apierrors.StatusError
+		limit  time.Duration
+		want   env.Status
+		texts  []string
+	}{
+		"no rights": {
+			apierrors.NewForbidden(schema.GroupResource{Resource: "pods/exec"}, "p", errors.New(`User "u" cannot create resource`)),
+			time.Hour, env.StartFailed,
+			[]string{`User "u" cannot create resource`, hintRights},
+		},
+		"no answer": {
+			apierrors.NewServiceUnavailable("try later"),
+			time.Second, env.DaemonUnavailable,
+			[]string{"no connection for ", "try later", hintCluster},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fake := kubetest.New(t)
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				status := test.answer.ErrStatus
+				status.Kind, status.APIVersion = "Status", "v1"
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(int(status.Code))
+				if err := json.NewEncoder(w).Encode(status); err != nil {
+					t.Error(err)
+				}
+			}))
+			t.Cleanup(server.Close)
+			fake.REST = &rest.Config{Host: server.URL, QPS: -1}
+			c := openFake(t, fake, func(s *Settings) { s.StartTimeout = test.limit })
+			closeCluster(t, c, fake)
+			_, err := c.Start(t.Context(), Config{Image: dockertest.Image(t)})
+			checkStatus(t, err, test.want, test.texts...)
+			t.Log(err)
+		})
 	}
 }
