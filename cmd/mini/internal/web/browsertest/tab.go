@@ -179,8 +179,8 @@ func keyEvents(r rune, options []chromedp.KeyOption) (events []*input.DispatchKe
 	return events
 }
 
-// Click clicks on the first visible element of a CSS selector, once it does not move any
-// more. Otherwise the click may miss it.
+// Click clicks on the first visible element of a CSS selector, once it has stopped moving.
+// Otherwise the click may miss it.
 func (tab *Tab) Click(selector string) {
 	tab.t.Helper()
 	tab.Wait(`(() => {
