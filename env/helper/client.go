@@ -34,11 +34,12 @@ const (
 	DefaultTimeout = time.Minute
 	// ReportGrace is how long the report of a command may take after the command's
 	// timeout, on the client's clock. Then the sandbox counts as unresponsive.
-	ReportGrace = 30 * time.Second
+	ReportGrace = 90 * time.Second
 	// HandshakeTimeout is how long the helper's Hello may take.
 	HandshakeTimeout = 30 * time.Second
-	// cancelTimeout is how long the report of a cancelled command may take.
-	cancelTimeout = 15 * time.Second
+	// cancelTimeout is how long the report of a cancelled command may take. Killing its
+	// processes may take 40 s on a busy machine.
+	cancelTimeout = 45 * time.Second
 	// transferTimeout is how long each wait of a file transfer for the helper may take.
 	transferTimeout = time.Minute
 )

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Limits of killer.rounds: the number of rounds that find new processes, and the wait for
-// the death of processes that have received SIGKILL. They usually die within milliseconds;
-// 500 processes of a fork bomb took up to 7 s on a busy machine with 2 cores. A process
-// that hangs in a system call may never die. Twice killTime is less than helper.ReportGrace.
+// Limits of killer.rounds. A process that has received SIGKILL dies as soon as it gets
+// a CPU: usually within milliseconds, but the 500 of a fork bomb took over 12 s on a
+// busy machine with 2 cores. One that hangs in a system call may never die.
 const (
-	killRounds = 96
-	killTime   = 12 * time.Second
+	killRounds = 96               // rounds that find new processes
+	killStall  = 6 * time.Second  // the wait for the next death
+	killTime   = 40 * time.Second // the whole wait; twice this is less than helper.ReportGrace
 )
 
 // protectedSet holds the processes that were alive before a command started. They,
@@ -82,13 +82,12 @@ type killResult struct {
 // well.
 func (k *killer) run() killResult {
 	k.stopped, k.killed = map[procID]bool{}, map[procID]bool{}
-	deadline := time.Now().Add(killTime)
-	left, foundNew := k.rounds(deadline)
+	left, foundNew := k.rounds()
 	var res killResult
 	if foundNew && len(k.protected.procs) > 0 {
 		res.killedEarlier = true
 		k.protected, k.scopes = protectedSet{}, nil
-		left, _ = k.rounds(deadline.Add(killTime))
+		left, _ = k.rounds()
 	}
 	res.survivors = len(left)
 	res.killed = max(0, len(k.killed)-len(left))
@@ -98,8 +97,10 @@ func (k *killer) run() killResult {
 // rounds kills until no victim is alive or a limit is reached. It returns the victims
 // that were alive in the last round. foundNew reports whether the last round found a
 // process to which no SIGKILL had been sent.
-func (k *killer) rounds(deadline time.Time) (left []proc, foundNew bool) {
+func (k *killer) rounds() (left []proc, foundNew bool) {
 	pause := 50 * time.Microsecond
+	start := time.Now()
+	lastDeath := start
 	for round := 0; round < killRounds; {
 		t := scanProcs()
 		victims, spared := k.victims(t)
@@ -120,13 +121,17 @@ func (k *killer) rounds(deadline time.Time) (left []proc, foundNew bool) {
 		default:
 			k.kill(victims)
 		}
+		now := time.Now()
+		if foundNew || len(victims) < len(left) {
+			lastDeath = now
+		}
 		left = victims
 		if foundNew {
 			round++
 			continue
 		}
 		// All have received SIGKILL; wait for the kernel.
-		if time.Now().After(deadline) {
+		if now.Sub(lastDeath) > killStall || now.Sub(start) > killTime {
 			return left, false
 		}
 		time.Sleep(pause)
