@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -89,11 +90,17 @@ func TestSummariesOfALongAttempt(t *testing.T) {
 					limit = limit * 6 / 5
 				}
 				checkPrompts(t, w, limit, len(compactions))
-				if diff := cmp.Diff(w.prompts, recordedPrompts(t, rec)); diff != "" {
-					t.Errorf("the model was sent, and the records say (-sent +records):\n%s", diff)
-				}
+				checkRecorded(t, w, rec)
 			})
 		}
+	}
+}
+
+// checkRecorded checks that the records give the prompts that a model was sent.
+func checkRecorded(t *testing.T, w *workingModel, rec *testRecorder) {
+	t.Helper()
+	if recorded := recordedPrompts(t, rec); !reflect.DeepEqual(w.prompts, recorded) { // cmp takes long for this
+		t.Errorf("sent and recorded (-sent +recorded):\n%.3000s", cmp.Diff(w.prompts, recorded))
 	}
 }
 
@@ -118,7 +125,7 @@ func checkPrompts(t *testing.T, w *workingModel, limit int64, compactions int) {
 				t.Errorf("the prompt of step %d has lost %q", i+1, text)
 			}
 		}
-		if i > 0 && !cmp.Equal(w.prompts[i-1], sent[:min(len(sent), len(w.prompts[i-1]))]) {
+		if i > 0 && !reflect.DeepEqual(w.prompts[i-1], sent[:min(len(sent), len(w.prompts[i-1]))]) {
 			broken++
 		}
 	}
@@ -185,9 +192,7 @@ func TestResumeWithSummaries(t *testing.T) {
 			if want := model.Cost(0.01*steps + 0.5*float64(len(allSummaries.prompts))); out.Cost < want-1e-9 || out.Cost > want+1e-9 {
 				t.Errorf("it cost %v, want %v", out.Cost, want)
 			}
-			if diff := cmp.Diff(w.prompts, recordedPrompts(t, rec)); diff != "" {
-				t.Errorf("sent and recorded (-sent +records):\n%.3000s", diff)
-			}
+			checkRecorded(t, w, rec)
 		})
 	}
 }
@@ -279,9 +284,7 @@ func TestExtracts(t *testing.T) {
 				t.Errorf("it cost %v, want %v", out.Cost, want)
 			}
 			checkPrompts(t, w, cfg.CompactionTokens, len(compactions))
-			if diff := cmp.Diff(w.prompts, recordedPrompts(t, rec)); diff != "" {
-				t.Errorf("sent and recorded:\n%.2000s", diff)
-			}
+			checkRecorded(t, w, rec)
 		})
 	}
 }
@@ -421,13 +424,11 @@ func TestElide(t *testing.T) {
 				t.Errorf("steps that were taken out in the end: %q", taken)
 			}
 			checkPrompts(t, w, cfg.CompactionTokens, len(compactions))
-			if diff := cmp.Diff(w.prompts, recordedPrompts(t, rec)); diff != "" {
-				t.Errorf("sent and recorded:\n%.2000s", diff)
-			}
+			checkRecorded(t, w, rec)
 			repeated, second := &workingModel{steps: 300, userMessages: w.userMessages}, newRecorder()
 			s.Events = nil
 			runSession(t.Context(), t, cfg, repeated, s, second)
-			if !cmp.Equal(w.prompts, repeated.prompts) {
+			if !reflect.DeepEqual(w.prompts, repeated.prompts) {
 				t.Error("the same attempt was shortened in another way")
 			}
 		})
@@ -481,9 +482,7 @@ func TestTail(t *testing.T) {
 					t.Errorf("a tail has become history: %q", m.Content)
 				}
 			}
-			if diff := cmp.Diff(w.prompts, recordedPrompts(t, rec)); diff != "" {
-				t.Errorf("sent and recorded:\n%.2000s", diff)
-			}
+			checkRecorded(t, w, rec)
 		})
 	}
 }
