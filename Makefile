@@ -4,6 +4,10 @@ LDFLAGS := -s -w -X github.com/minibench/mini/internal/version.Version=$(VERSION
 # Off the usual address the file is not mapped in pages of 2 MB, which keep all
 # of it in memory where a few hundred kB are used: 12 MB less, resident.
 LDFLAGS += $(if $(filter linux/amd64,$(shell go env GOOS)/$(shell go env GOARCH)),-T 0x481000)
+# With the same flags everywhere, a package is compiled once for the programs, the tests
+# and the linter (and once more for the race detector).
+export CGO_ENABLED := 0
+export GOFLAGS := -trimpath
 LINTER := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GOFUMPT := mvdan.cc/gofumpt@v0.12.0
 BROWSER_TESTS := ./cmd/mini/internal/web/browsertest
@@ -14,8 +18,8 @@ help: ## say what the targets do
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 build: helper ## build bin/mini, with the sandbox helper inside, and bin/mini-kubernetes
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/mini ./cmd/mini
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -tags kubernetes -o bin/mini-kubernetes ./cmd/mini
+	go build -ldflags '$(LDFLAGS)' -o bin/mini ./cmd/mini
+	go build -ldflags '$(LDFLAGS)' -tags kubernetes -o bin/mini-kubernetes ./cmd/mini
 
 helper: ## build the program that runs inside sandboxes
 	@scripts/helper.sh
@@ -44,7 +48,7 @@ test-short: helper ## the tests, without the race detector and without set-up
 
 test-long: setup-test helper images ## the tests with all that takes minutes (10,000 commands at once, say)
 	MINI_TEST_LONG=1 go test -timeout 60m ./...
-	GORACE=atexit_sleep_ms=0 go test -race -timeout 60m ./cmd/mini/internal/cli
+	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 go test -race -timeout 60m ./cmd/mini/internal/cli ./env/kubernetes/...
 
 lint: ## the linter, go vet among its checks
 	go run $(LINTER) run ./...

@@ -3,8 +3,9 @@
 # goroutines, otherwise without it. More packages than processors run in parallel,
 # because many wait for containers. The stories of the command line run without the
 # detector: they start mini hundreds of times, and what they reach has tests of its
-# own. `make test-long` runs them with it. The tests of pods start many containers, so
-# they run at the end: those of env/docker measure times of the engine.
+# own. So do the tests of pods: client-go takes minutes to compile for it. `make
+# test-long` runs both with it. The tests of pods start many containers, so they run at
+# the end: those of env/docker measure times of the engine.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,7 +23,7 @@ while read -r package dir; do
 done < <(go list -f '{{.ImportPath}} {{.Dir}}' ./...)
 
 failed=0
-GORACE=atexit_sleep_ms=0 go test -p 3 -race -vet=off -timeout 60m "${racy[@]}" || failed=1
+CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 go test -p 3 -race -vet=off -timeout 60m "${racy[@]}" || failed=1
 go test -p 3 -parallel 4 -vet=off -timeout 60m "${plain[@]}" || failed=1
-GORACE=atexit_sleep_ms=0 go test -race -vet=off -timeout 60m "${pods[@]}" || failed=1
+go test -vet=off -timeout 60m "${pods[@]}" || failed=1
 exit "$failed"
