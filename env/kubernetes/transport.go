@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -98,7 +99,11 @@ func (p *Pod) runConnection(ctx context.Context, connected func()) error {
 	})
 	defer stop()
 	err = p.link.Run(conn, func() { greeting.Stop(); connected() })
-	if execErr := conn.failure(); execErr != nil {
+	switch execErr := conn.failure(); {
+	case execErr == nil:
+	case errors.Is(err, io.ErrClosedPipe): // only a consequence
+		err = execErr
+	default:
 		err = fmt.Errorf("%w (%w)", err, execErr)
 	}
 	return err
