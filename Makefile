@@ -7,7 +7,7 @@ LDFLAGS += $(if $(filter linux/amd64,$(shell go env GOOS)/$(shell go env GOARCH)
 # With the same flags everywhere, a package is compiled once for the programs, the tests
 # and the linter (and once more for the race detector).
 export CGO_ENABLED := 0
-export GOFLAGS := -trimpath
+export GOFLAGS += -trimpath
 LINTER := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GOFUMPT := mvdan.cc/gofumpt@v0.12.0
 BROWSER_TESTS := ./cmd/mini/internal/web/browsertest

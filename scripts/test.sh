@@ -3,9 +3,9 @@
 # goroutines, otherwise without it. More packages than processors run in parallel,
 # because many wait for containers. The stories of the command line run without the
 # detector: they start mini hundreds of times, and what they reach has tests of its
-# own. So do the tests of pods: client-go takes minutes to compile for it. `make
-# test-long` runs both with it. The tests of pods start many containers, so they run at
-# the end: those of env/docker measure times of the engine.
+# own. The tests of pods run without it, too, because client-go takes minutes to compile
+# for it. `make test-long` runs both with it. The tests of pods start many containers, so
+# they run at the end: those of env/docker measure times of the engine.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 

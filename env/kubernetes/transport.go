@@ -99,14 +99,14 @@ func (p *Pod) runConnection(ctx context.Context, connected func()) error {
 	})
 	defer stop()
 	err = p.link.Run(conn, func() { greeting.Stop(); connected() })
-	switch execErr := conn.failure(); {
+	execErr := conn.failure()
+	switch {
 	case execErr == nil:
-	case errors.Is(err, io.ErrClosedPipe): // only a consequence
-		err = execErr
-	default:
-		err = fmt.Errorf("%w (%w)", err, execErr)
+		return err
+	case errors.Is(err, io.ErrClosedPipe): // because exec has failed
+		return execErr
 	}
-	return err
+	return fmt.Errorf("%w (%w)", err, execErr)
 }
 
 // closeGrace is how long the end of the link may take to be sent.
