@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/docker/dockertest"
 	"github.com/minibench/mini/env/bubblewrap"
 	"github.com/minibench/mini/env/helper/child/childtest"
 	"github.com/minibench/mini/env/scratch"
@@ -303,7 +304,7 @@ func TestAsAnotherUser(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), dir+"/tests", "-test.v", "-test.run", "Conformance/(ExitCodes|Settings|Timeouts|Background|Close)|Hidden|Available|Config|Killed|Close|KilledOwner")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	cmd.Dir = dir + "/tmp"
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + dir + "/tmp", "HOME=" + dir + "/tmp/home", "MINI_REQUIRE_BWRAP=1", childtest.FileVariable + "=" + dir + "/helper"}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + dir + "/tmp", "HOME=" + dir + "/tmp/home", "MINI_REQUIRE_BWRAP=1", dockertest.HelperVariable + "=" + dir + "/helper"}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Errorf("as another user: %v\n%s", err, failures(out))

@@ -20,15 +20,11 @@ import (
 	"github.com/minibench/mini/env/helper/child"
 )
 
-// FileVariable is the environment variable with the path of a helper binary, for tests
-// on machines that cannot build it.
-const FileVariable = "MINI_TEST_HELPER"
-
-// File returns the path of a helper: the file named by FileVariable, or else one built
-// from the current source.
+// File returns the path of a helper: the file named by dockertest.HelperVariable, or
+// else one built from the current source.
 func File(t testing.TB) string {
 	t.Helper()
-	if file := os.Getenv(FileVariable); file != "" {
+	if file := os.Getenv(dockertest.HelperVariable); file != "" {
 		return file
 	}
 	return filepath.Join(dockertest.HelperDir(t), binaries.Name(runtime.GOARCH))
