@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/minibench/mini/env"
-	"github.com/minibench/mini/env/docker/dockertest"
 	"github.com/minibench/mini/env/bubblewrap"
+	"github.com/minibench/mini/env/docker/dockertest"
 	"github.com/minibench/mini/env/helper/child/childtest"
 	"github.com/minibench/mini/env/scratch"
 )
