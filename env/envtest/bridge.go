@@ -64,7 +64,7 @@ func bridges(t *testing.T, s suite) {
 		}
 	})
 	t.Run("much in both directions", func(t *testing.T) {
-		const size = 5_000_000
+		const size = 2_000_000
 		got := sandbox{b, t}.runWithBridge(func(conn net.Conn) {
 			if n, err := io.CopyN(io.Discard, conn, size); err != nil {
 				t.Errorf("received %d bytes: %v", n, err)
@@ -86,7 +86,7 @@ func bridges(t *testing.T, s suite) {
 	})
 	t.Run("slow readers", func(t *testing.T) {
 		var blocked sync.WaitGroup
-		blocked.Add(40)
+		blocked.Add(20)
 		got := sandbox{b, t}.runWithBridge(func(conn net.Conn) {
 			line, err := bufio.NewReader(conn).ReadString('\n')
 			if err != nil {
@@ -102,7 +102,7 @@ func bridges(t *testing.T, s suite) {
 			for err == nil { // until the command ends
 				_, err = conn.Write(make([]byte, 1<<20))
 			}
-		}, `for i in $(seq 40); do (connect; echo >&3; head -c 1048576 <&3 >/dev/null; exec sleep 1000) & pids="$pids $!"; done
+		}, `for i in $(seq 20); do (connect; echo >&3; head -c 1048576 <&3 >/dev/null; exec sleep 1000) & pids="$pids $!"; done
 			connect; echo wait >&3; cat <&3; head -c 200000 /dev/zero | tr '\0' x | wc -c; kill $pids`)
 		if got != "all blocked\n200000" {
 			t.Errorf("output %q", got)

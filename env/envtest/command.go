@@ -3,6 +3,7 @@ package envtest
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
@@ -182,14 +183,9 @@ func scripts(t *testing.T, s suite) {
 			}
 		})
 	}
-	for _, size := range []int{100<<10 - 1, 100 << 10, 128 << 10, 1 << 20, env.MaxScript} {
+	for _, size := range []int{100<<10 - 1, 100 << 10, 128 << 10, 1 << 20} {
 		t.Run(fmt.Sprintf("%d bytes", size), func(t *testing.T) {
-			b := sandbox{b, t}
-			const first, last = "x='", "'; echo ${#x}"
-			n := size - len(first) - len(last)
-			if got := b.sh(first + strings.Repeat("y", n) + last); got != fmt.Sprint(n) {
-				t.Errorf("the shell saw %s bytes, want %d", got, n)
-			}
+			sandbox{b, t}.checkScript(size)
 		})
 	}
 	t.Run("too long", func(t *testing.T) {
@@ -208,13 +204,25 @@ func scripts(t *testing.T, s suite) {
 	})
 }
 
+// checkScript runs a script of size bytes, which prints how many of them are in a
+// variable.
+func (b sandbox) checkScript(size int) {
+	b.t.Helper()
+	const first, last = "x='", "'; echo ${#x}"
+	n := size - len(first) - len(last)
+	if got := b.sh(first + strings.Repeat("y", n) + last); got != fmt.Sprint(n) {
+		b.t.Errorf("the shell saw %s bytes, want %d", got, n)
+	}
+}
+
 // padding returns comment lines of about n bytes.
 func padding(n int) string {
 	const line = "# padding that makes the script too long for one argument\n"
 	return strings.Repeat(line, n/len(line)+1)
 }
 
-// closeEnvironment: Close can be called twice, and Execute then returns env.ErrClosed.
+// closeEnvironment: Close can be called twice, and commands and transfers then return
+// env.ErrClosed.
 func closeEnvironment(t *testing.T, s suite) {
 	b := s.start(t)
 	b.run(env.Command{Script: "sleep 300 & setsid sleep 300 &"})
@@ -225,5 +233,13 @@ func closeEnvironment(t *testing.T, s suite) {
 	}
 	if _, err := b.Execute(t.Context(), env.Command{Script: "true"}); !errors.Is(err, env.ErrClosed) {
 		t.Errorf("execute after close: %v, want env.ErrClosed", err)
+	}
+	if f, ok := b.Environment.(env.Files); ok {
+		if err := f.Put(t.Context(), "/tmp", tarStream(t, nil)); !errors.Is(err, env.ErrClosed) {
+			t.Errorf("put after close: %v, want env.ErrClosed", err)
+		}
+		if err := f.Get(t.Context(), "/tmp", io.Discard); !errors.Is(err, env.ErrClosed) {
+			t.Errorf("get after close: %v, want env.ErrClosed", err)
+		}
 	}
 }

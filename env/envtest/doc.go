@@ -23,6 +23,6 @@
 // and signal only their own processes. Most groups of tests run in parallel if the
 // environment has OwnProcesses or the option SharedProcessTable is given.
 //
-// MINI_TEST_LONG=1 runs the test of concurrent output with 10,000 commands instead of
-// 1,000.
+// The build tag full adds groups that take longer: the largest sizes, each escape
+// alone, and more kinds of fork bombs.
 package envtest

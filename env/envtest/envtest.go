@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -60,12 +61,25 @@ func SharedProcessTable() Option {
 // Long reports whether MINI_TEST_LONG=1 enables tests that take minutes.
 func Long() bool { return os.Getenv("MINI_TEST_LONG") == "1" }
 
+// OnlyGroups runs only the groups of tests with these names, for an environment that
+// claims no more than they test.
+func OnlyGroups(names ...string) Option {
+	return func(s *suite) { s.only = names }
+}
+
+// group is a group of tests, which is a subtest of Run.
+type group struct {
+	name string
+	run  func(*testing.T, suite)
+}
+
 // suite holds the environment under test and its options.
 type suite struct {
 	open      func(*testing.T) env.Environment
 	openSmall func(*testing.T) env.Environment // with a memory limit; may be nil
 	lacks     map[Capability]string            // the reason for each missing capability
 	parallel  bool                             // groups may run in parallel
+	only      []string                         // the groups to run; empty for all
 }
 
 // Run runs all tests with new environments. open returns a running environment; Run
@@ -76,10 +90,7 @@ func Run(t *testing.T, open func(t *testing.T) env.Environment, options ...Optio
 	for _, o := range options {
 		o(&s)
 	}
-	for _, group := range []struct {
-		name string
-		run  func(*testing.T, suite)
-	}{
+	for _, group := range append([]group{
 		{"Output", output},
 		{"ExitCodes", exitCodes},
 		{"Settings", settings},
@@ -104,7 +115,10 @@ func Run(t *testing.T, open func(t *testing.T) env.Environment, options ...Optio
 		{"Nested", nestedCommands},
 		{"Bridge", bridges},
 		{"Close", closeEnvironment},
-	} {
+	}, moreGroups()...) {
+		if len(s.only) > 0 && !slices.Contains(s.only, group.name) {
+			continue
+		}
 		t.Run(group.name, func(t *testing.T) {
 			// Most groups are idle most of the time; Concurrency is not.
 			if (s.parallel || s.lacks[OwnProcesses] == "") && group.name != "Concurrency" {
@@ -185,6 +199,13 @@ func (b sandbox) tempDir() string {
 		}
 	})
 	return dir
+}
+
+// living returns the files of a pattern that have the PID of a living process.
+func (b sandbox) living(pattern string) string {
+	b.t.Helper()
+	return b.sh(`for f in ` + pattern + `; do read -r pid <$f && read -r stat </proc/$pid/stat || continue
+		case "${stat##*) }" in [ZX]*) ;; *) echo ${f##*/};; esac; done 2>/dev/null; true`)
 }
 
 // isAlive reports whether the process whose PID is in a file is alive in the sandbox.

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -137,25 +136,12 @@ func fileTransfer(t *testing.T, s suite) {
 			}
 			ended <- err
 		}()
-		for range 20 {
+		for range 10 {
 			b.put(f, dir, []entry{{Name: "beside", Mode: 0o644}})
 			b.get(f, dir+"/beside")
 		}
 		if err := <-ended; err != nil {
 			t.Error(err)
-		}
-	})
-	t.Run("after Close", func(t *testing.T) {
-		b := s.start(t)
-		if err := b.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		f, _ := b.Environment.(env.Files)
-		if err := f.Put(t.Context(), "/tmp", tarStream(t, nil)); !errors.Is(err, env.ErrClosed) {
-			t.Errorf("put: %v, want env.ErrClosed", err)
-		}
-		if err := f.Get(t.Context(), "/tmp", io.Discard); !errors.Is(err, env.ErrClosed) {
-			t.Errorf("get: %v, want env.ErrClosed", err)
 		}
 	})
 }
@@ -204,7 +190,7 @@ func failedTransfers(b sandbox, f env.Files, dir string) {
 func cancelledTransfers(b sandbox, f env.Files, dir string) {
 	t := b.t
 	stop := errors.New("the user said stop")
-	b.sh("head -c 50000000 /dev/zero >" + dir + "/zeros")
+	b.sh("truncate -s 50000000 " + dir + "/zeros")
 	for name, transfer := range map[string]func(context.Context, func()) error{
 		"put": func(ctx context.Context, started func()) error {
 			var head bytes.Buffer
@@ -218,14 +204,10 @@ func cancelledTransfers(b sandbox, f env.Files, dir string) {
 		},
 	} {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		started := time.Now()
 		if err := transfer(ctx, func() { cancel(stop) }); !errors.Is(err, stop) {
 			t.Errorf("%s: error %v, want the cause", name, err)
 		}
 		cancel(nil)
-		if took := time.Since(started); took > waitLimit {
-			t.Errorf("%s: it took %v", name, took)
-		}
 		if got := b.sh("cd " + dir + "; ls -A | grep -e endless -e mini- || echo none"); got != "none" {
 			t.Errorf("%s: left behind: %s", name, got)
 		}

@@ -65,10 +65,9 @@ func onOutput(t *testing.T, s suite) {
 			case <-ctx.Done():
 			}
 		}()
-		begun := time.Now()
-		r, err := b.Execute(ctx, env.Command{Script: "echo first; sleep 60; echo late", Timeout: 2 * time.Minute, OnOutput: rec.write})
-		if !errors.Is(err, cause) || string(rec.close()) != "first\n" || string(r.Output) != "first\n" || time.Since(begun) > waitLimit {
-			t.Errorf("saw %q, result %q after %s, %v", rec.close(), r.Output, time.Since(begun), err)
+		r, err := b.Execute(ctx, env.Command{Script: "echo first; sleep 600; echo late", Timeout: 20 * time.Minute, OnOutput: rec.write})
+		if !errors.Is(err, cause) || string(rec.close()) != "first\n" || string(r.Output) != "first\n" {
+			t.Errorf("saw %q, result %q, %v", rec.close(), r.Output, err)
 		}
 		b.sh("true") // the sandbox is still usable
 	})
@@ -78,7 +77,7 @@ func onOutput(t *testing.T, s suite) {
 			"nothing":    {Script: "true"},
 			"failure":    {Script: "echo a; echo b >&2; exit 3"},
 			"no UTF-8":   {Script: `printf '\377\000\303'`},
-			"timeout":    {Script: "echo before; sleep 60", Timeout: time.Second},
+			"timeout":    {Script: "echo before; sleep 60", Timeout: 200 * time.Millisecond},
 			"long":       {Script: "seq 1 100000"},
 			"submission": {Script: "echo MARK; seq 1 100000", OutputLimit: env.MinOutputLimit, SubmissionMarkers: []string{"MARK"}},
 			"two halves": {Script: "seq 1 100000", OutputLimit: env.MinOutputLimit},
@@ -108,7 +107,7 @@ func onOutput(t *testing.T, s suite) {
 		b := sandbox{b, t}
 		// Later output of background processes is not reported, neither now nor with
 		// the next command.
-		for i := range 20 {
+		for i := range 5 {
 			rec := recordOutput(t, "")
 			r := b.run(env.Command{Script: fmt.Sprintf("(sleep 0.0%d; for n in 1 2 3 4 5 6 7 8 9; do echo late; sleep 0.01; done) & echo %d", i%5, i), OnOutput: rec.write})
 			if got := rec.close(); !bytes.Equal(got, r.Output) {

@@ -16,6 +16,7 @@ import (
 
 // TestDirect tests commands without a helper.
 func TestDirect(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	sandbox := openAs(t, local.Config{Dir: dir})
 	cancelled, cancel := context.WithCancel(t.Context())
@@ -90,6 +91,7 @@ func (failingSink) Write([]byte) (int, error) { return 0, errors.New("full") }
 
 // TestDirectClose closes the environment while a command and a background process run.
 func TestDirectClose(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	sandbox := openAs(t, local.Config{Dir: dir})
 	run(t, sandbox, "sleep 300 >/dev/null 2>&1 & echo $! >background")

@@ -18,4 +18,7 @@ func runOwner() {
 }
 
 // TestKilledOwner: when mini is killed, its commands are killed, too.
-func TestKilledOwner(t *testing.T) { childtest.RunOrphanTest(t) }
+func TestKilledOwner(t *testing.T) {
+	t.Parallel()
+	childtest.RunOrphanTest(t)
+}
