@@ -7,7 +7,6 @@ import (
 
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/bubblewrap"
-	"github.com/minibench/mini/env/envtest"
 	"github.com/minibench/mini/env/helper/child/childtest"
 )
 
@@ -49,14 +48,4 @@ func sh(t testing.TB, sandbox env.Environment, script string) string {
 		t.Errorf("%.100q: exit code %d, failure %q, error %v, output %q", script, r.ExitCode, r.Failure, err, r.Output)
 	}
 	return string(r.Output)
-}
-
-func TestConformance(t *testing.T) {
-	host := openHost(t)
-	envtest.Run(t, func(t *testing.T) env.Environment {
-		t.Helper()
-		return start(t, host, bubblewrap.Config{Dir: t.TempDir()})
-	},
-		envtest.WithoutCapability(envtest.ProcessLimit, "bubblewrap bounds no resources"),
-		envtest.WithoutCapability(envtest.OtherUsers, "a sandbox of bubblewrap's has one user"))
 }

@@ -146,7 +146,7 @@ func TestInfo(t *testing.T) {
 func TestConcurrentStarts(t *testing.T) {
 	e, image := dockertest.Engine(t), dockertest.Image(t)
 	var g errgroup.Group
-	for i := range 16 {
+	for i := range 6 {
 		g.Go(func() error {
 			sandbox, err := e.Start(t.Context(), docker.Config{Image: image})
 			if err != nil {
@@ -168,7 +168,7 @@ func TestStartCancelled(t *testing.T) {
 	e, image := dockertest.Engine(t), dockertest.Image(t)
 	// The deadlines are spread over the duration of a start, to cancel it at every
 	// stage.
-	for wait := time.Millisecond; wait < 400*time.Millisecond; wait = wait * 3 / 2 {
+	for wait := time.Millisecond; wait < 400*time.Millisecond; wait *= 2 {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), wait, errStop)
 		sandbox, err := e.Start(ctx, docker.Config{Image: image, Instance: t.Name()})
 		cancel()

@@ -15,11 +15,11 @@ import (
 	"github.com/minibench/mini/env/docker/dockertest"
 )
 
-// buildImage builds an image from the base image and Dockerfile instructions, and
+// buildImage builds an image from the small image and Dockerfile instructions, and
 // removes it after the test.
 func buildImage(t *testing.T, name string, instructions ...string) string {
 	t.Helper()
-	cli, base := dockertest.Client(t), dockertest.Image(t)
+	cli, base := dockertest.Client(t), dockertest.Small(t)
 	ctr, err := cli.ContainerCreate(t.Context(), &container.Config{Image: base, Cmd: []string{"true"}}, nil, nil, nil, "")
 	if err != nil {
 		t.Fatal(err)
@@ -46,34 +46,26 @@ func removeImageOnCleanup(t *testing.T, ref string) {
 	})
 }
 
+// TestImageSettings: the settings of an image hold, except those that start programs.
 func TestImageSettings(t *testing.T) {
-	e := dockertest.Engine(t)
-	for name, tt := range map[string]struct {
-		instructions []string
-		script, want string
-	}{
-		"entrypoint":  {[]string{`ENTRYPOINT ["/bin/false"]`, `CMD ["x"]`}, "echo ran", "ran\n"},
-		"user":        {[]string{"USER 1234"}, "id -u", "1234\n"},
-		"healthcheck": {[]string{"HEALTHCHECK --interval=1s CMD touch /probed"}, "sleep 1.5; test -e /probed || echo quiet", "quiet\n"},
-		"volume":      {[]string{"VOLUME /data"}, "touch /data/x && ls /data", "x\n"},
-		"variables":   {[]string{"ENV A=image", "ENV B=image"}, "echo $A $B", "image mine\n"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			ref := buildImage(t, name, tt.instructions...)
-			sandbox := start(t, e, docker.Config{Image: ref, Env: map[string]string{"B": "mine"}})
-			if got := output(t, sandbox, tt.script); got != tt.want {
-				t.Errorf("%q prints %q, want %q", tt.script, got, tt.want)
-			}
-		})
-	}
-}
-
-func TestImageVolumesRemoved(t *testing.T) {
+	t.Parallel()
 	e, cli := dockertest.Engine(t), dockertest.Client(t)
-	sandbox := start(t, e, docker.Config{Image: buildImage(t, "volumes", "VOLUME /data")})
+	ref := buildImage(t, "settings", `ENTRYPOINT ["/bin/false"]`, `CMD ["x"]`, "USER 1234", "WORKDIR /tmp",
+		`HEALTHCHECK --interval=1s CMD ["bash", "-c", "echo >/tmp/probed"]`, "VOLUME /data", "ENV A=image", "ENV B=image")
+	sandbox := start(t, e, docker.Config{Image: ref, Dir: "/testbed", Env: map[string]string{"B": "mine"}})
+	if got := output(t, sandbox, "pwd; test -e /testbed && echo made; echo $UID $A $B; test -d /data && echo there"); got != "/tmp\n1234 image mine\nthere\n" {
+		t.Errorf("commands print %q", got)
+	}
+	i := sandbox.Info()
+	if want := "the image has no /testbed; commands start in /tmp"; i.Dir != "/tmp" || len(i.Warnings) != 1 || i.Warnings[0] != want {
+		t.Errorf("dir %q, warnings %q; want %q", i.Dir, i.Warnings, want)
+	}
 	c, err := cli.ContainerInspect(t.Context(), sandbox.Name())
 	if err != nil {
 		t.Fatal(err)
+	}
+	if c.State.Health != nil {
+		t.Errorf("the health check of the image runs: %+v", c.State.Health)
 	}
 	if err := sandbox.Close(t.Context()); err != nil {
 		t.Fatal(err)
@@ -90,18 +82,6 @@ func TestImageVolumesRemoved(t *testing.T) {
 	}
 	if anonymous != 1 {
 		t.Fatalf("the container had %d anonymous volumes, want 1: %+v", anonymous, c.Mounts)
-	}
-}
-
-func TestImageWithoutDirectory(t *testing.T) {
-	image := buildImage(t, "foreign", "WORKDIR /srv")
-	sandbox := start(t, dockertest.Engine(t), docker.Config{Image: image, Dir: "/testbed"})
-	if got := output(t, sandbox, "pwd; ls -d /testbed 2>&1 || true"); !strings.HasPrefix(got, "/srv\n") || !strings.Contains(got, "No such file") {
-		t.Errorf("commands start in %q", got)
-	}
-	i := sandbox.Info()
-	if want := "the image has no /testbed; commands start in /srv"; i.Dir != "/srv" || len(i.Warnings) != 1 || i.Warnings[0] != want {
-		t.Errorf("dir %q, warnings %q; want %q", i.Dir, i.Warnings, want)
 	}
 }
 

@@ -41,6 +41,7 @@ func TestMountingSandboxSharesNothing(t *testing.T) {
 	readOnly.ReadOnly = true
 	for name, c := range map[string]docker.Config{"SYS_ADMIN": admin, "read-only": readOnly} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			before := start(t, e, docker.Config{Image: image})
 			sandbox := start(t, e, c)
 			if mounts := output(t, sandbox, "cat /proc/self/mountinfo"); strings.Contains(mounts, "/mini-helper-") || strings.Contains(mounts, "/.mini-meeting") {

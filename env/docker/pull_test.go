@@ -32,7 +32,7 @@ func TestMissingImageIsPulledOnce(t *testing.T) {
 	ref := r.Push(t, "mini-test/pulled", registrytest.Image(t, "", registrytest.Layer(t, 1<<10)))
 	removeImageOnCleanup(t, ref)
 	var g errgroup.Group
-	for range 6 {
+	for range 4 {
 		g.Go(func() error {
 			sandbox, err := e.Start(t.Context(), docker.Config{Image: ref})
 			if err != nil {
@@ -53,9 +53,10 @@ func TestMissingImageIsPulledOnce(t *testing.T) {
 }
 
 func TestPullFails(t *testing.T) {
+	t.Parallel()
 	r := registrytest.Start(t)
 	faults := map[string]registrytest.Fault{
-		"broken": {Status: http.StatusBadGateway}, "limited": {Status: http.StatusTooManyRequests}, "slow": {Delay: 10 * time.Second},
+		"broken": {Status: http.StatusBadGateway}, "limited": {Status: http.StatusTooManyRequests},
 	}
 	r.Inject(func(q *http.Request) *registrytest.Fault {
 		if parts := strings.Split(q.URL.Path, "/"); len(parts) > 3 {
@@ -69,18 +70,14 @@ func TestPullFails(t *testing.T) {
 		r.Host + "/mini-test/missing": env.ImageNotFound,
 		r.Host + "/mini-test/broken":  env.PullFailed,
 		r.Host + "/mini-test/limited": env.PullFailed,
-		r.Host + "/mini-test/slow":    env.PullFailed,
 		"Not An Image":                env.ImageNotFound,
 		"127.0.0.1:1/nobody/there":    env.PullFailed,
 	} {
 		t.Run(name, func(t *testing.T) {
-			timeout := time.Minute
-			if strings.HasSuffix(name, "/slow") {
-				timeout = 3 * time.Second
-			}
+			t.Parallel()
 			var last docker.PullProgress
 			e := dockertest.EngineWith(t, docker.EngineConfig{
-				PullTimeout: timeout, PullProgress: func(p docker.PullProgress) { last = p },
+				PullTimeout: time.Minute, PullProgress: func(p docker.PullProgress) { last = p },
 			})
 			_, err := e.Start(t.Context(), docker.Config{Image: name})
 			if last.Done && !last.Failed {

@@ -147,6 +147,7 @@ func TestDataOnUnusedStream(t *testing.T) {
 // stream. Then Read returns after drainTimeout, even if the helper does not close the
 // socket.
 func TestEndOfAttachedStream(t *testing.T) {
+	t.Parallel()
 	c, engine := newTestConn(t)
 	conn := connectHelper(t, c)
 	if _, err := conn.Write([]byte("last")); err != nil {

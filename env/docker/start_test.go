@@ -13,13 +13,13 @@ import (
 	"github.com/minibench/mini/env/docker/dockertest"
 )
 
-// imageWithoutBash builds an image from the base image without bash, and removes it
+// imageWithoutBash builds an image from the small image without bash, and removes it
 // after the test.
 func imageWithoutBash(t *testing.T) string {
 	t.Helper()
 	cli := dockertest.Client(t)
 	created, err := cli.ContainerCreate(t.Context(),
-		&container.Config{Image: dockertest.Image(t), Cmd: []string{"rm", "-f", "/bin/bash", "/usr/bin/bash", "/bin/rbash", "/usr/bin/rbash"}},
+		&container.Config{Image: dockertest.Small(t), Cmd: []string{"rm", "-f", "/bin/bash"}},
 		&container.HostConfig{NetworkMode: "none"}, nil, nil, "")
 	if err != nil {
 		t.Fatal(err)
@@ -64,13 +64,14 @@ func TestImageWithoutBash(t *testing.T) {
 		"nothing is":        {nil, "", "", "the image has no bash; commands run with "},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			c := docker.Config{Image: ref, Interpreter: tt.interpreter, Instance: "mini-test-" + t.Name()}
 			if tt.wantErr != "" {
 				requireRefused(t, e, c, tt.wantErr, tt.hint)
 				return
 			}
 			sandbox := start(t, e, c)
-			if got := output(t, sandbox, `command -v bash || true; [ -n "$BASH_VERSION" ] || echo "$0" "$((6*7))"`); !strings.HasSuffix(got, " 42\n") {
+			if got := output(t, sandbox, `[ -n "$BASH_VERSION" ] || echo "$0" "$((6*7))"`); !strings.HasSuffix(got, " 42\n") {
 				t.Errorf("commands print %q", got)
 			}
 			w := strings.Join(sandbox.Info().Warnings, "\n")

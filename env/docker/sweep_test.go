@@ -78,7 +78,7 @@ func TestContainerEndsWithItsOwner(t *testing.T) {
 func leftover(t *testing.T, labels map[string]string) string {
 	t.Helper()
 	cli := dockertest.Client(t)
-	created, err := cli.ContainerCreate(t.Context(), &container.Config{Image: dockertest.Image(t), Cmd: []string{"true"}, Labels: maps.Clone(labels)}, nil, nil, nil, "")
+	created, err := cli.ContainerCreate(t.Context(), &container.Config{Image: dockertest.Small(t), Cmd: []string{"true"}, Labels: maps.Clone(labels)}, nil, nil, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}

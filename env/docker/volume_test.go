@@ -48,7 +48,7 @@ func TestConcurrentFills(t *testing.T) {
 	image, cli := dockertest.Image(t), dockertest.Client(t)
 	dir, name := newHelperVersion(t)
 	var g errgroup.Group
-	for range 8 {
+	for range 4 {
 		e := dockertest.EngineWith(t, docker.EngineConfig{HelperDir: dir})
 		g.Go(func() error {
 			sandbox, err := e.Start(t.Context(), docker.Config{Image: image})

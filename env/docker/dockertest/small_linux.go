@@ -3,24 +3,30 @@ package dockertest
 import (
 	"archive/tar"
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"sync"
+	"testing"
 
 	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/client"
 	"golang.org/x/sys/unix"
 )
 
-// SmallImage is the only image of a Daemon: this machine's bash and a few other
+// SmallImage is the only image of a Daemon: this machine's bash, sh and a few other
 // programs, about 5 MB. It is small enough for a daemon without an efficient storage
 // driver or with little disk space.
 const SmallImage = "mini-small:latest"
 
 // smallPrograms are the programs in SmallImage.
-var smallPrograms = []string{"bash", "sleep", "cat", "head", "dd", "rm", "tr", "mkdir", "true", "echo", "uname"}
+var smallPrograms = []string{"bash", "sh", "sleep", "cat", "head", "dd", "rm", "tr", "mkdir", "true", "echo", "uname"}
 
 // loadImage imports SmallImage into the daemon.
 func (d *Daemon) loadImage() {
@@ -31,17 +37,39 @@ func (d *Daemon) loadImage() {
 	}
 	c := d.Client()
 	defer c.Close() //nolint:errcheck // the error of the import matters
-	progress, err := c.ImageImport(d.t.Context(), image.ImportSource{Source: bytes.NewReader(content), SourceName: "-"}, SmallImage, image.ImportOptions{})
+	importImage(d.t, c, content, SmallImage)
+}
+
+// Small returns the name of a local image with the content of SmallImage. Images made
+// from it are small, too, so that the engine makes them in less than a second.
+func Small(t testing.TB) string {
+	t.Helper()
+	c := Client(t)
+	content, err := smallImageTar()
 	if err != nil {
-		d.t.Fatal(err)
+		missing(t, "a small image cannot be made of this machine's programs: %v", err)
+	}
+	sum := sha256.Sum256(content)
+	ref := "mini-small:" + hex.EncodeToString(sum[:6])
+	if _, err := c.ImageInspect(t.Context(), ref); err != nil {
+		importImage(t, c, content, ref)
+	}
+	return ref
+}
+
+func importImage(t testing.TB, c *client.Client, content []byte, ref string) {
+	t.Helper()
+	progress, err := c.ImageImport(t.Context(), image.ImportSource{Source: bytes.NewReader(content), SourceName: "-"}, ref, image.ImportOptions{})
+	if err != nil {
+		t.Fatal(err)
 	}
 	defer progress.Close() //nolint:errcheck // it was read to its end
 	var output bytes.Buffer
 	if _, err := output.ReadFrom(progress); err != nil {
-		d.t.Fatal(err)
+		t.Fatal(err)
 	}
-	if _, err := c.ImageInspect(d.t.Context(), SmallImage); err != nil {
-		d.t.Fatalf("the small image was not imported: %v; %s", err, output.String())
+	if _, err := c.ImageInspect(t.Context(), ref); err != nil {
+		t.Fatalf("the image %s was not imported: %v; %s", ref, err, output.String())
 	}
 }
 
@@ -81,7 +109,7 @@ var smallImageTar = sync.OnceValues(func() ([]byte, error) {
 			}
 		}
 	}
-	for library := range libraries {
+	for _, library := range slices.Sorted(maps.Keys(libraries)) { // always in the same order, for the hash
 		if err := put(library, filepath.Clean(library)[1:]); err != nil {
 			return nil, err
 		}

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/minibench/mini/env"
-	"github.com/minibench/mini/env/envtest"
 	"github.com/minibench/mini/env/helper"
 )
 
@@ -53,20 +52,7 @@ func toolDir(t *testing.T) string {
 	return dir
 }
 
-// TestConformanceAsPID1 runs the helper with the capabilities of a container, for
-// ShieldedInit.
-func TestConformanceAsPID1(t *testing.T) {
-	requireNamespaces(t)
-	envtest.Run(t, func(t *testing.T) env.Environment {
-		t.Helper()
-		return dial(t, launch(t, append(append(slices.Clone(unshare), capabilities...), binary)...))
-	}, envtest.WithoutCapability(envtest.ProcessLimit, "a pid namespace alone has none"))
-}
-
-var (
-	unshare      = []string{"unshare", "--pid", "--fork", "--kill-child", "--mount-proc"}
-	capabilities = []string{"setpriv", "--bounding-set=-all,+chown,+dac_override,+fowner,+fsetid,+setuid,+setgid,+setfcap,+kill", "--inh-caps=-all"}
-)
+var unshare = []string{"unshare", "--pid", "--fork", "--kill-child", "--mount-proc"}
 
 // pid1 starts a helper as PID 1 of a new PID namespace.
 func pid1(t *testing.T) *helperProcess {

@@ -14,10 +14,10 @@ import (
 	"github.com/minibench/mini/env/helper"
 )
 
-// TestFileTransferMemory copies 100 MB in and out, and checks the peak memory of the
+// TestFileTransferMemory copies 40 MB in and out, and checks the peak memory of the
 // helper and the heap of the client.
 func TestFileTransferMemory(t *testing.T) {
-	const size = 100_000_000
+	const size = 40_000_000
 	b := start(t)
 	files, ok := dial(t, b).(env.Files)
 	if !ok {

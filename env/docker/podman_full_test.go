@@ -1,3 +1,5 @@
+//go:build full && linux
+
 package docker_test
 
 import (
@@ -30,9 +32,6 @@ import (
 // TestPodman tests podman with its Docker-compatible socket: the conformance suite,
 // isolation, errors and removal.
 func TestPodman(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the podman tests take a minute")
-	}
 	cli := podman(t)
 	e := dockertest.EngineWith(t, docker.EngineConfig{Host: cli.DaemonHost()})
 	base := docker.Config{Image: dockertest.BaseImage, Instance: "podman"}
@@ -102,7 +101,7 @@ func TestPodman(t *testing.T) {
 		}
 	})
 	t.Run("Close", func(t *testing.T) {
-		for range 10 {
+		for range 3 {
 			sandbox := start(t, e, base)
 			output(t, sandbox, "sleep 1000 & true")
 			if err := sandbox.Close(t.Context()); err != nil {

@@ -1,3 +1,5 @@
+//go:build full && linux
+
 package docker_test
 
 import (
@@ -21,7 +23,14 @@ import (
 	"github.com/minibench/mini/env/docker/dockertest"
 )
 
-// These tests use their own engine, because other tests sweep the machine's engine.
+// TestSweep uses an engine of its own, because other tests sweep the machine's engine.
+func TestSweep(t *testing.T) {
+	d := dockertest.StartDaemon(t)
+	p := spawnAt(t, d.Host(), docker.Config{Image: dockertest.SmallImage})
+	t.Run("in use", func(t *testing.T) { sweepInUse(t, d, p) })
+	t.Run("concurrent", func(t *testing.T) { concurrentSweeps(t, d, p) })
+	t.Run("owners", func(t *testing.T) { sweepOwners(t, d, p) }) // kills p
+}
 
 // engineObjects creates and lists containers and volumes in an engine, for tests of
 // Sweep.
@@ -120,11 +129,9 @@ func ownerLabel(t *testing.T, m *engineObjects, p *process) (label string, other
 	}
 }
 
-func TestSweep(t *testing.T) {
-	t.Parallel()
-	d := dockertest.StartDaemon(t)
+// sweepOwners: Sweep removes what belongs to dead owners only.
+func sweepOwners(t *testing.T, d *dockertest.Daemon, p *process) {
 	e, m := d.Engine(docker.EngineConfig{}), newEngineObjects(t, d)
-	p := spawnAt(t, d.Host(), docker.Config{Image: dockertest.SmallImage})
 	label, other := ownerLabel(t, m, p)
 	later, earlier := time.Now().Add(time.Hour).Format(time.RFC3339), time.Now().Add(-time.Hour).Format(time.RFC3339)
 	labels := func(owner, expires string) map[string]string {
@@ -206,13 +213,10 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestSweepInUse: Sweep does not remove a volume that is in use. It removes containers
+// sweepInUse: Sweep does not remove a volume that is in use. It removes containers
 // first, because they use volumes.
-func TestSweepInUse(t *testing.T) {
-	t.Parallel()
-	d := dockertest.StartDaemon(t)
+func sweepInUse(t *testing.T, d *dockertest.Daemon, p *process) {
 	e, m := d.Engine(docker.EngineConfig{}), newEngineObjects(t, d)
-	p := spawnAt(t, d.Host(), docker.Config{Image: dockertest.SmallImage})
 	_, other := ownerLabel(t, m, p)
 	dead := map[string]string{"mini.owner": other("pid", 1<<30)}
 	createUser := func(name string, volume string, labels map[string]string) {
@@ -232,14 +236,11 @@ func TestSweepInUse(t *testing.T) {
 	}
 }
 
-// TestConcurrentSweeps: two concurrent sweeps remove all leftovers, and each is in the
+// concurrentSweeps: two concurrent sweeps remove all leftovers, and each is in the
 // result of the sweep that removed it.
-func TestConcurrentSweeps(t *testing.T) {
-	t.Parallel()
-	const leftovers = 200
-	d := dockertest.StartDaemon(t)
+func concurrentSweeps(t *testing.T, d *dockertest.Daemon, p *process) {
+	const leftovers = 30
 	first, second, m := d.Engine(docker.EngineConfig{}), d.Engine(docker.EngineConfig{}), newEngineObjects(t, d)
-	p := spawnAt(t, d.Host(), docker.Config{Image: dockertest.SmallImage})
 	_, other := ownerLabel(t, m, p)
 	dead := map[string]string{"mini.owner": other("pid", 1<<30)}
 	var makers errgroup.Group
@@ -253,7 +254,6 @@ func TestConcurrentSweeps(t *testing.T) {
 	if err := makers.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	started := time.Now()
 	var g errgroup.Group
 	lists := make([][]docker.Leftover, 2)
 	for i, e := range []*docker.Engine{first, second} {
@@ -265,7 +265,6 @@ func TestConcurrentSweeps(t *testing.T) {
 	if err := g.Wait(); err != nil {
 		t.Error(err)
 	}
-	t.Logf("%d containers in %s: %d by one mini and %d by the other", leftovers, time.Since(started).Round(time.Millisecond), len(lists[0]), len(lists[1]))
 	// Sometimes the engine reports the same removal to both.
 	if both := namesOf(slices.Concat(lists...)); len(slices.Compact(both)) != leftovers {
 		t.Errorf("%d were said to be removed, want %d", len(slices.Compact(both)), leftovers)
