@@ -2,8 +2,6 @@ package cli_test
 
 import (
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -39,27 +37,11 @@ func TestScripts(t *testing.T) {
 	scripts(t, "testdata", nil)
 }
 
-// TestDockerScripts runs the scripts that need a container engine and the image that
-// scripts/base-image.sh builds.
+// TestDockerScripts runs the main script that needs a container engine.
 func TestDockerScripts(t *testing.T) {
-	tasks, err := filepath.Abs("../../../../datasets/harbor/testdata/tasks")
-	if err != nil {
-		t.Fatal(err)
-	}
-	scripts(t, "testdata/docker", map[string]string{
-		"IMAGE":  dockertest.Image(t),
-		"HELPER": dockertest.HelperDir(t),
-		"TASKS":  tasks,
-	})
-}
-
-// TestBubblewrapScripts runs the scripts that need bubblewrap. scripts/setup.sh
-// installs it.
-func TestBubblewrapScripts(t *testing.T) {
-	if _, err := exec.LookPath("bwrap"); err != nil {
-		t.Skip("bwrap is missing; scripts/setup.sh test installs it")
-	}
-	scripts(t, "testdata/bubblewrap", map[string]string{"HELPER": dockertest.HelperDir(t)})
+	t.Parallel()
+	dockertest.Image(t)
+	scripts(t, "testdata/docker", map[string]string{"HELPER": dockertest.HelperDir(t)})
 }
 
 func scripts(t *testing.T, dir string, vars map[string]string) {

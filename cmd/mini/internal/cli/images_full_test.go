@@ -1,3 +1,5 @@
+//go:build full
+
 package cli_test
 
 import (
@@ -47,7 +49,7 @@ func TestImagesScripts(t *testing.T) {
 		}
 		return nil
 	})
-	scripts(t, "testdata/images", map[string]string{
+	scripts(t, "testdata/full/images", map[string]string{
 		"ROWS": dir + "/rows.jsonl", "FOREIGN": dir + "/foreign.jsonl", "HELPER": dockertest.HelperDir(t),
 		"REGISTRY": r.Host,
 	})

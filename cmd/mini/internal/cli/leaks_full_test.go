@@ -1,3 +1,5 @@
+//go:build full && linux
+
 package cli_test
 
 import (

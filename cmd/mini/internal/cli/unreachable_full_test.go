@@ -1,3 +1,5 @@
+//go:build full && linux
+
 package cli_test
 
 import (
@@ -73,7 +75,7 @@ func (p *mistakePlace) runWithEngine(t *testing.T, host, command string) (code i
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-c", prelude+command)
 	cmd.Dir = dir
-	cmd.Env = append(append([]string{}, p.env...), "HOME="+dir, "TMPDIR="+tempFolder(t), "DOCKER_HOST="+host)
+	cmd.Env = append(append([]string{}, p.env...), "PATH="+binFolder(t)+":"+os.Getenv("PATH"), "HOME="+dir, "TMPDIR="+tempFolder(t), "DOCKER_HOST="+host)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	begin := time.Now()
