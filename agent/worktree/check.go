@@ -38,6 +38,8 @@ func (t *Tree) Check(ctx context.Context, patch []byte) (CheckResult, error) {
 	switch {
 	case t.Base == "":
 		return CheckResult{}, errors.New("check patch: there is " + t.Missing)
+	case t.differ != nil:
+		return t.differ.Check(ctx, patch)
 	case len(patch) > t.maxCheckedPatch():
 		return CheckResult{GitError: fmt.Sprintf("error: it has %d bytes, and %d are the most", len(patch), t.maxCheckedPatch())}, nil
 	case bytes.IndexByte(patch, 0) >= 0:

@@ -5,15 +5,18 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/minibench/mini/agent/worktree"
 )
 
 // A patch is accepted if git apply accepts it on a clean tree, whatever the
 // state of the working tree.
 func TestCheck(t *testing.T) {
+	t.Parallel()
 	const change = `printf 'two\n2\n' > two; printf 'one\nzwei\nthree\n' > a.txt; printf 'exact\r\nother\r\n' > crlf.txt; { printf '\0'; head -c 300 /dev/urandom; } > blob; chmod +x code.py; git mv link knil; printf 'x = 2' > sub/no-end; `
 	tests := []struct {
-		name, make string // make prints the patch, after change
+		name, make string // make prints the patch, in a copy after change
 		refusal    string // "" for an accepted patch
 		mended     bool
 	}{
@@ -45,20 +48,16 @@ func TestCheck(t *testing.T) {
 		{"a NUL", `printf 'a\0b'`, "NUL", false},
 		{"too long", "seq 100000", "588895 bytes", false},
 	}
+	dir := repository(t, seed, "")
+	tree := openWith(t, dir, worktree.Config{MaxPatch: 500_000})
+	sh(t, dir, change)
+	before := files(t, dir, ".git")
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			sh(t, dir, seed)
-			tree := openWith(t, dir, worktree.Config{MaxPatch: 500_000})
-			text := []byte(sh(t, dir, change+tt.make))
-			before := sh(t, dir, listing)
+			text := []byte(sh(t, t.TempDir(), "cp -a "+dir+" copy; cd copy; "+tt.make))
 			found, err := tree.Check(t.Context(), text)
 			if err != nil {
 				t.Fatal(err)
-			}
-			if after := sh(t, dir, listing); after != before {
-				t.Errorf("the files changed:\n%s\n%s", before, after)
 			}
 			if tt.refusal != "" {
 				if !strings.Contains(found.GitError, tt.refusal) || len(found.GitError) > 2100 || found.Patch != nil {
@@ -84,11 +83,14 @@ func TestCheck(t *testing.T) {
 			}
 		})
 	}
+	if changed := cmp.Diff(before, files(t, dir, ".git")); changed != "" {
+		t.Errorf("the files changed:\n%s", changed)
+	}
 }
 
 func TestCheckFails(t *testing.T) {
-	dir := t.TempDir()
-	sh(t, dir, seed)
+	t.Parallel()
+	dir := repository(t, seed, "")
 	tree := open(t, dir)
 	patch := sh(t, dir, "echo x >> a.txt; git diff; rm -rf .git")
 	if _, err := tree.Check(t.Context(), []byte(patch)); err == nil || !strings.Contains(err.Error(), "gone") {
@@ -102,8 +104,8 @@ func TestCheckFails(t *testing.T) {
 // Files are laid out as the base's attributes say, also where the patch is not
 // about these.
 func TestAttributesOfTheBase(t *testing.T) {
-	dir := t.TempDir()
-	sh(t, dir, seed+`
+	t.Parallel()
+	dir := repository(t, seed, `
 printf '*.crlf text eol=crlf\n' > .gitattributes; printf '*.enc text working-tree-encoding=UTF-16\n' > sub/.gitattributes
 printf 'a\r\nb\r\n' > one.crlf; printf 'hello\n' | iconv -t UTF-16 > sub/x.enc; git add -A; git commit -qm attributes`)
 	tree := open(t, dir)

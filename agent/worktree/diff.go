@@ -61,8 +61,11 @@ var limitSteps = []sizeLimits{{1, 20}, {0.25, 1}, {1. / 64, 0.25}, {0, 1. / 64}}
 // longer has the commit of the start, if there is no disk space, or if the
 // change is too large even without its large files.
 func (t *Tree) Diff(ctx context.Context) (Diff, error) {
-	if t.Base == "" {
+	switch {
+	case t.Base == "":
 		return Diff{}, nil
+	case t.differ != nil:
+		return t.differ.Diff(ctx)
 	}
 	return tryLimits(ctx, func(limits sizeLimits) (Diff, error) { return t.diff(ctx, limits) })
 }

@@ -24,8 +24,11 @@ const (
 // costs little more than a stat of each file. It leaves no files in the
 // sandbox, even if ctx ends.
 func (t *Tree) Hash(ctx context.Context) (string, error) {
-	if t.Base == "" {
+	switch {
+	case t.Base == "":
 		return "", nil
+	case t.differ != nil:
+		return t.differ.Hash(ctx)
 	}
 	timeoutCtx, cancel := context.WithTimeout(ctx, hashTimeout)
 	defer cancel()

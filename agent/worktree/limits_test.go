@@ -31,8 +31,8 @@ func (s *slowSandbox) Execute(ctx context.Context, c env.Command) (env.Result, e
 
 // Each try leaves time for the ones with smaller limits.
 func TestTimePerTry(t *testing.T) {
-	dir := t.TempDir()
-	sh(t, dir, seed)
+	t.Parallel()
+	dir := repository(t, seed, "")
 	sb := &slowSandbox{Environment: sandbox(t, local.Config{Dir: dir})}
 	tree, err := worktree.Open(t.Context(), sb, worktree.Config{})
 	if err != nil {
@@ -65,8 +65,7 @@ func TestDiskSpace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			bin, dir := t.TempDir(), t.TempDir()
-			sh(t, dir, seed)
+			bin, dir := t.TempDir(), repository(t, seed, "")
 			sh(t, bin, "printf '#!/bin/sh\n%s\nprintf \"File system 1024-blocks Used Available Capacity Mounted on\\\\ntmp fs 1 1 %%s 99%%%% /mnt/1 2\\\\n\" $free' '"+tt.df+"' > df; chmod +x df")
 			sb := sandbox(t, local.Config{Dir: dir, Env: map[string]string{"PATH": bin + ":" + os.Getenv("PATH")}})
 			tree, err := worktree.Open(t.Context(), sb, worktree.Config{})

@@ -1,6 +1,8 @@
 package worktree_test
 
 import (
+	"context"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -21,10 +23,21 @@ func (b preparedSandbox) Info() env.Info {
 	return info
 }
 
-// A repository that changed after it was prepared is scrubbed.
+// A repository that changed after it was prepared is scrubbed. The planted cases check only that
+// the scrub begins.
 func TestScrubPreparedImage(t *testing.T) {
+	t.Parallel()
 	const elsewhere = `(git init -q ../other; cd ../other; echo SECRET > s; git add s; git -c user.name=a -c user.email=a@b commit -qm SECRET; git gc -q)
 `
+	root := t.TempDir()
+	dir := filepath.Join(root, "repo")
+	sh(t, root, "mkdir repo; cd repo\n"+story+"git gc -q")
+	sb := disposable{container{sandbox(t, local.Config{Dir: dir})}}
+	note, err := worktree.Prepare(t.Context(), sb)
+	if err != nil || note == "" {
+		t.Fatalf("%q, %v", note, err)
+	}
+	sh(t, root, "cp -a repo saved")
 	for name, tt := range map[string]struct {
 		plant string
 		holds bool // the preparation is still valid
@@ -47,34 +60,45 @@ func TestScrubPreparedImage(t *testing.T) {
 		"a replacement":          {elsewhere + "mkdir -p .git/refs/replace; cp ../other/.git/objects/pack/* .git/objects/pack/; git -C ../other rev-parse HEAD > .git/refs/replace/$(git rev-parse HEAD)", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			root := t.TempDir()
-			sh(t, root, "mkdir repo")
-			dir := root + "/repo"
-			sh(t, dir, story+"git gc -q")
-			sb := disposable{container{sandbox(t, local.Config{Dir: dir})}}
-			note, err := worktree.Prepare(t.Context(), sb)
-			if err != nil || note == "" {
-				t.Fatalf("%q, %v", note, err)
-			}
-			sh(t, dir, tt.plant)
-			report, err := worktree.Scrub(t.Context(), preparedSandbox{sb, note})
-			if err != nil || !report.IsClean() || report.Head == "" || report.Commits != 2 {
-				t.Errorf("%v, %+v", err, report)
-			}
-			if report.Prepared != tt.holds {
-				t.Errorf("prepared is %t", report.Prepared)
-			}
-			if found := sh(t, dir, secrets); found != "" {
-				t.Errorf("left behind:\n%s", found)
+			sh(t, root, "rm -rf repo other; cp -a saved repo; cd repo; "+tt.plant)
+			ran := 0
+			report, err := worktree.Scrub(t.Context(), preparedSandbox{firstScript{sb, &ran, 1}, note})
+			switch {
+			case tt.holds && (err != nil || !report.IsClean() || report.Head == "" || report.Commits != 2 || !report.Prepared || ran != 1):
+				t.Errorf("%v after %d scripts, %+v", err, ran, report)
+			case !tt.holds && (err == nil || ran != 2):
+				t.Errorf("it was not scrubbed: %v after %d scripts", err, ran)
 			}
 		})
 	}
+	sh(t, root, "rm -rf repo other; cp -a saved repo; cd repo; echo SECRET | git hash-object -w --stdin; git branch SECRET-branch")
+	report, err := worktree.Scrub(t.Context(), preparedSandbox{sb, note})
+	if err != nil || !report.IsClean() || report.Prepared || report.Commits != 2 {
+		t.Errorf("%v, %+v", err, report)
+	}
+	if found := sh(t, dir, secrets); found != "" {
+		t.Errorf("left behind:\n%s", found)
+	}
+}
+
+// firstScript is a sandbox in which all scripts after the first ones fail.
+type firstScript struct {
+	env.Environment
+	ran *int
+	ok  int // how many succeed
+}
+
+func (s firstScript) Execute(ctx context.Context, c env.Command) (env.Result, error) {
+	if *s.ran++; *s.ran > s.ok {
+		return env.Result{ExitCode: 1}, nil
+	}
+	return s.Environment.Execute(ctx, c)
 }
 
 // If there is nothing to prepare, the note is empty. An invalid note is
 // ignored.
 func TestNothingToPrepare(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	sb := disposable{container{sandbox(t, local.Config{Dir: dir})}}
 	if note, err := worktree.Prepare(t.Context(), sb); note != "" || err != nil {
@@ -85,9 +109,10 @@ func TestNothingToPrepare(t *testing.T) {
 		t.Errorf("with a link: %q, %v", note, err)
 	}
 	for _, note := range []string{"", "{}", `{"inventory":""}`, "nonsense"} {
-		report, err := worktree.Scrub(t.Context(), preparedSandbox{sb, note})
-		if err != nil || report.Prepared || !report.IsClean() {
-			t.Errorf("with the note %q: %v, %+v", note, err, report)
+		ran := 0
+		report, err := worktree.Scrub(t.Context(), preparedSandbox{firstScript{sb, &ran, 0}, note})
+		if err == nil || report.Prepared || ran != 1 {
+			t.Errorf("with the note %q it was not scrubbed: %v, %+v", note, err, report)
 		}
 	}
 }

@@ -34,10 +34,12 @@ func scrubContained(t *testing.T, dir string) (worktree.ScrubReport, error) {
 	return worktree.Scrub(t.Context(), disposable{container{sandbox(t, local.Config{Dir: dir})}})
 }
 
+const commit = `commit() { echo "$1" > "$1.txt"; git add -A; git commit -qm "$1"; }
+`
+
 // story is a repository with history, two later commits after HEAD, and the
 // word SECRET in every place that a scrub must clear.
-const story = `git init -q -b main .
-commit() { echo "$1" > "$1.txt"; git add -A; git commit -qm "$1"; }
+const story = "git init -q -b main .\n" + commit + `
 commit one; git tag v1; git tag -a -m 'annotated' v1a
 commit two; git tag v2
 git checkout -q -b future
@@ -56,10 +58,10 @@ git ls-files -s -v; git diff; git diff --cached; git log --oneline --decorate=no
 // the scrub changes what is visible.
 const misleading = "replaced and grafted"
 
-// secrets lists every object and file with the word, and a commit given by its
-// branch name.
+// secrets lists the lines of objects and the files with the word, and a commit
+// given by its branch name.
 const secrets = `cd "$(git rev-parse --git-common-dir)"
-GIT_DIR=. git cat-file --batch-all-objects --batch-check='%(objectname)' | while read o; do GIT_DIR=. git cat-file -p $o | grep -q SECRET && echo "object $o"; done || true
+GIT_DIR=. git cat-file --batch-all-objects --batch --buffer | grep -a SECRET | sed 's/^/in an object: /' || true
 grep -rlI "SECRET\|^[0-9a-f]\{40\}.refs/heads/future" . || true`
 
 // After the scrub nothing of the future is left in any place, the report is
@@ -67,37 +69,31 @@ grep -rlI "SECRET\|^[0-9a-f]\{40\}.refs/heads/future" . || true`
 func TestScrub(t *testing.T) {
 	tests := []struct{ name, more, method string }{
 		{"nothing to do", `git tag -d v3 v3a v3aa blob; git branch -D future old; git update-ref -d refs/notes/commits; rm -rf .git/logs; git prune --expire=now`, "none"},
-		{"loose", ``, "loose"},
-		{"packed", `git gc -q`, "repacked"},
+		{"loose, in every place", `point() { mkdir -p .git/lfs/objects/aa/bb .git/lfs/tmp; sum=$(echo "$1" | sha256sum | cut -d' ' -f1); echo "$1" > .git/lfs/objects/aa/bb/$sum; printf 'version x\noid sha256:%s\nsize 1\n' $sum; }
+point SECRET-five >/dev/null; echo SECRET > .git/lfs/tmp/x; point here > p; git add p; git commit -qm p
+git checkout -q -b "we/ird.na-me"; git branch -qD main; git update-ref refs/heads/é future; git update-ref refs/pull/1/head future; git symbolic-ref refs/heads/sym refs/heads/future
+git worktree add -q ../linked old; (cd ../linked; echo SECRET > four; git add four)
+git merge -q --no-commit --no-ff future; git merge --abort; git rev-parse future > .git/ORIG_HEAD; git fetch -q . future; mkdir -p .git/rr-cache/x; echo SECRET > .git/rr-cache/x/preimage
+git bundle create -q .git/SECRET.bundle --all; mkdir .git/lost-found; echo SECRET > .git/lost-found/x
+echo SECRET > one.txt; git stash -q; echo mine > one.txt
+git update-server-info; git pack-refs --all
+echo 0123456789012345678901234567890123456789 > .git/refs/heads/broken; echo junk > .git/refs/tags/junk; echo '1123456789012345678901234567890123456789 refs/heads/gone' >> .git/packed-refs; mkdir -p .git/refs/bisect; git rev-parse future > .git/refs/bisect/bad
+echo staged > s; git add s; git rm -q --cached two.txt; echo u > u; echo '*.log' > .gitignore; echo l > x.log; git add -N u`, "loose"},
 		{"packed, with a pack that is kept", `git repack -adq; for p in .git/objects/pack/*.pack; do touch "${p%.pack}.keep"; done; git multi-pack-index write; git commit-graph write --reachable; git update-server-info`, "repacked"},
 		{"a bitmap, cruft and a broken write", `git repack -adbq; git branch -D future; git tag -d v3 v3a v3aa; git repack -q --cruft -d; echo SECRET > .git/objects/pack/tmp_pack_x; mkdir .git/objects/tmp_objdir-x; echo SECRET > .git/objects/tmp_objdir-x/y`, "repacked"},
-		{"a stash", `echo SECRET > one.txt; git stash -q; echo mine > one.txt`, "loose"},
 		{"a clone with a remote", `git clone -q . ../clone; cd ../clone; git branch -q x origin/future; git config remote.pushDefault origin; git config branch.main.description d; git remote add up/stream https://user:SECRET@example.org/x.git; git fetch -q origin; git gc -q`, "repacked"},
-		{"a tag and a branch that are packed", `git pack-refs --all`, "loose"},
-		{"broken refs", `echo 0123456789012345678901234567890123456789 > .git/refs/heads/broken; echo junk > .git/refs/tags/junk; git pack-refs --all 2>/dev/null || true; echo '1123456789012345678901234567890123456789 refs/heads/gone' >> .git/packed-refs; mkdir -p .git/refs/bisect; git rev-parse future > .git/refs/bisect/bad`, "loose"},
 		{"detached at a tag", `git checkout -q v1`, "loose"},
-		{"detached, with a commit on top", `git checkout -q --detach; commit set-up`, "loose"},
-		{"detached at a remote branch", `git clone -q . ../clone; cd ../clone; git checkout -q origin/main; git gc -q`, "repacked"},
-		{"detached, the branch gone", `git checkout -q --detach; git branch -qD main`, "loose"},
-		{"staged, changed, untracked and ignored", `echo staged > s; git add s; echo more >> one.txt; git rm -q --cached two.txt; echo u > u; echo '*.log' > .gitignore; echo l > x.log; git add -N u`, "loose"},
-		{"an unfinished merge", `git merge -q --no-commit --no-ff future; git merge --abort; git rev-parse future > .git/ORIG_HEAD; git fetch -q . future; mkdir -p .git/rr-cache/x; echo SECRET > .git/rr-cache/x/preimage`, "loose"},
+		{"detached, with a commit on top, the branch gone", `git checkout -q --detach; commit set-up; git branch -qD main`, "loose"},
+		{"objects of another repository, detached at a remote branch", `git clone -qs . ../clone; cd ../clone; git checkout -q origin/main`, "repacked"},
 		{"conflicts in the index", `git checkout -q -b other; echo x > one.txt; git commit -qam x; git checkout -q main; echo y > one.txt; git commit -qam y; git merge -q other || true; rm .git/MERGE_*; rm -f .git/AUTO_MERGE`, "loose"},
 		{misleading, `git replace HEAD future; git replace --graft main~1 future 2>/dev/null || true; echo "$(git --no-replace-objects rev-parse HEAD) $(git rev-parse future)" > .git/info/grafts`, "loose"},
-		{"other work trees", `git worktree add -q ../linked future; cd ../linked; echo SECRET > four; git add four; cd - >/dev/null`, "loose"},
 		{"in a linked work tree", `git worktree add -q ../linked old; git checkout -q future; cd ../linked`, "loose"},
-		{"objects of another repository", `git clone -qs . ../clone; cd ../clone`, "repacked"},
-		{"a list of refs for servers", `git update-server-info`, "loose"},
-		{"files of Git LFS", `point() { mkdir -p .git/lfs/objects/aa/bb .git/lfs/tmp; sum=$(echo "$1" | sha256sum | cut -d' ' -f1); echo "$1" > .git/lfs/objects/aa/bb/$sum; printf 'version x\noid sha256:%s\nsize 1\n' $sum; }
-point SECRET-five >/dev/null; echo SECRET > .git/lfs/tmp/x; point here > p; git add p; git commit -qm p`, "loose"},
-		{"a bundle and an old FETCH_HEAD", `git bundle create -q .git/SECRET.bundle --all; git rev-parse future > .git/FETCH_HEAD; mkdir .git/lost-found; echo SECRET > .git/lost-found/x`, "loose"},
 		{"shallow", `git clone -q --depth 1 "file://$PWD" ../clone; cd ../clone; git fetch -q --depth 1 origin future:future`, "loose"},
-		{"a branch of another name, and odd refs", `git checkout -q -b "we/ird.na-me"; git branch -qD main; git update-ref refs/heads/é future; git update-ref refs/pull/1/head future; git symbolic-ref refs/heads/sym refs/heads/future`, "loose"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			root := t.TempDir()
-			dir := strings.TrimSpace(sh(t, root, "mkdir repo; cd repo\n"+story+tt.more+"\npwd"))
+			dir := strings.TrimSpace(sh(t, repository(t, story, ""), commit+tt.more+"\npwd"))
 			if i := strings.LastIndexByte(dir, '\n'); i >= 0 {
 				dir = dir[i+1:]
 			}
@@ -119,11 +115,11 @@ point SECRET-five >/dev/null; echo SECRET > .git/lfs/tmp/x; point here > p; git 
 			if found := sh(t, dir, secrets); found != "" {
 				t.Errorf("the future is still there:\n%s", found)
 			}
-			if tt.name == "files of Git LFS" {
+			if strings.HasPrefix(tt.name, "loose") {
 				sh(t, dir, "test $(cat .git/lfs/objects/aa/bb/*) = here") // HEAD points to it
 			}
 			// Check independently of the report.
-			commits := sh(t, dir, `git cat-file --batch-all-objects --batch-check='%(objecttype) %(objectname)' | sed -n 's/^commit //p' | while read c; do git merge-base --is-ancestor $c HEAD || echo $c; done
+			commits := sh(t, dir, `git cat-file --batch-all-objects --batch-check='%(objecttype) %(objectname)' | sed -n 's/^commit //p' | sort | comm -23 - <(git rev-list HEAD | sort)
 git fsck --full --strict 2>&1 | grep -v '^notice' || true; git remote -v; git reflog | grep -v 'checkout: moving from' || true; git stash list; git branch -a --format='%(refname)' | grep -v '(HEAD detached\|(no branch' | grep -vFx "$(git symbolic-ref -q HEAD)" || true; git worktree list | grep -v "$PWD" | grep -v /repo || true`)
 			if commits != "" {
 				t.Errorf("left behind:\n%s", commits)

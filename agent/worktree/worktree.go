@@ -52,6 +52,7 @@ type Tree struct {
 	// Missing is what is missing if Base is empty, such as "no git".
 	Missing string
 
+	differ      Differ // answers instead of git; nil for git
 	sandbox     env.Environment
 	cfg         Config
 	gitDir      string // git directory
