@@ -4,6 +4,7 @@ package docker_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -233,6 +234,10 @@ func sweepInUse(t *testing.T, d *dockertest.Daemon, p *process) {
 	removed, err := e.Sweep(t.Context())
 	if want := []string{"container dead-too", "volume of-the-dead"}; err != nil || !slices.Equal(namesOf(removed), want) {
 		t.Errorf("removed %q, %v; want %q", namesOf(removed), err, want)
+	}
+	err = errors.Join(m.cli.ContainerRemove(t.Context(), "users-own", container.RemoveOptions{}), m.cli.VolumeRemove(t.Context(), "of-the-user", false))
+	if err != nil {
+		t.Error(err)
 	}
 }
 

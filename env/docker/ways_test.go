@@ -23,7 +23,7 @@ func TestHelperConnections(t *testing.T) {
 		"none to be had": {noSocket: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e, err := docker.Open(t.Context(), docker.EngineConfig{})
+			e, err := docker.Open(t.Context(), docker.EngineConfig{HelperDir: dockertest.HelperDir(t)})
 			if err != nil {
 				t.Fatal(err)
 			}
