@@ -8,52 +8,38 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/docker"
 	"github.com/minibench/mini/env/docker/dockertest"
 )
 
-// TestVerdicts runs the eval script of every row in fresh containers of its image:
-// without a patch, with the maintainers' patch, and with the patch that the scripted
-// replies submit. It also counts the mistakes that the replies demonstrate.
-func TestVerdicts(t *testing.T) {
+// TestVerdictsOfTwo runs the eval script of two rows in fresh containers of their images: without
+// a patch and with the maintainers' patch.
+func TestVerdictsOfTwo(t *testing.T) {
 	engine := dockertest.Engine(t)
-	var all replayResult
-	replayed := 0
-	for _, in := range instances(t) {
+	for _, in := range instances(t)[:2] {
 		t.Run(in.ID, func(t *testing.T) {
-			needImage(t, in.Image)
-			if head := run(t, open(t, engine, in), "git rev-parse HEAD~1"); strings.TrimSpace(string(head.Output)) != in.BaseCommit {
-				t.Fatalf("%s contains another repository (base commit %s); run scripts/images.sh to build it again", in.Image, head.Output)
-			}
-			if before := outcomes(t, open(t, engine, in), in, ""); !isBug(before, in) {
-				t.Errorf("before any patch: %v", before)
-			}
-			if gold := outcomes(t, open(t, engine, in), in, in.Patch); !isFixed(gold, in) {
-				t.Errorf("with the maintainers' patch: %v", gold)
-			}
-			result := replay(t, open(t, engine, in), in)
-			if result.replies < 4 || result.replies > 8 || result.cost <= 0 {
-				t.Errorf("%d replies for %v dollars", result.replies, result.cost)
-			}
-			if fixed := outcomes(t, open(t, engine, in), in, result.submission); result.submission == "" || !isFixed(fixed, in) {
-				t.Errorf("with the submission: %v\n%s", fixed, result.submission)
-			}
-			replayed++
-			all.formatErrors += result.formatErrors
-			all.failures += result.failures
-			all.timeouts += result.timeouts
+			t.Parallel()
+			checkImage(t, engine, in)
 		})
 	}
-	if t.Failed() || replayed < len(instances(t)) {
-		return // the counts would only repeat earlier errors
+}
+
+// checkImage checks the repository of an image and the outcomes of its tests before and after the
+// maintainers' patch.
+func checkImage(t *testing.T, engine *docker.Engine, in datasets.Instance) {
+	t.Helper()
+	needImage(t, in.Image)
+	box := open(t, engine, in)
+	if head := run(t, box, "git rev-parse HEAD~1"); strings.TrimSpace(string(head.Output)) != in.BaseCommit {
+		t.Fatalf("%s contains another repository (base commit %s); run scripts/images.sh to build it again", in.Image, head.Output)
 	}
-	want := replayResult{formatErrors: 2, failures: 2, timeouts: 1}
-	if diff := cmp.Diff(want, all, cmp.AllowUnexported(replayResult{})); diff != "" {
-		t.Errorf("mistakes in all instances (-want +got):\n%s", diff)
+	if before := outcomes(t, box, in, ""); !isBug(before, in) {
+		t.Errorf("before any patch: %v", before)
+	}
+	if gold := outcomes(t, open(t, engine, in), in, in.Patch); !isFixed(gold, in) {
+		t.Errorf("with the maintainers' patch: %v", gold)
 	}
 }
 

@@ -25,31 +25,39 @@ type replayResult struct {
 	submission                                string // the output after the marker; empty without a marker
 }
 
-// TestRepliesFixTheRepositoriesHere runs the replies to every instance in a folder of
+// TestRepliesFixTheRepositoriesHere runs the replies to the instances in a folder of
 // this machine, as on a machine without a container engine. pytest may be missing here,
 // so the tests of the repositories may fail to run; the patches must not depend on them.
 func TestRepliesFixTheRepositoriesHere(t *testing.T) {
 	for _, in := range instances(t) {
+		if in.ID == "minidemo__waypost-42" {
+			continue // one of its replies waits for a timeout; TestRepliesWithATimeoutHere
+		}
 		t.Run(in.ID, func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
-			if err := demo.Unpack(t.Context(), in.ID, dir); err != nil {
-				t.Fatal(err)
-			}
-			box, err := local.New(t.Context(), local.Config{Dir: dir, Timeout: 20 * time.Second})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer func() {
-				if err := box.Close(t.Context()); err != nil {
-					t.Error(err)
-				}
-			}()
-			result := replay(t, box, in)
-			if result.submission == "" || result.submission != git(t, dir, "diff", "--", source(t, in))+"\n" {
-				t.Errorf("submission:\n%s", result.submission)
-			}
+			replayHere(t, in)
 		})
+	}
+}
+
+func replayHere(t *testing.T, in datasets.Instance) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := demo.Unpack(t.Context(), in.ID, dir); err != nil {
+		t.Fatal(err)
+	}
+	box, err := local.New(t.Context(), local.Config{Dir: dir, Timeout: 20 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := box.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}()
+	result := replay(t, box, in)
+	if result.submission == "" || result.submission != git(t, dir, "diff", "--", source(t, in))+"\n" {
+		t.Errorf("submission:\n%s", result.submission)
 	}
 }
 
