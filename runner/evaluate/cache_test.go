@@ -18,7 +18,7 @@ import (
 // TestCacheConcurrentWriters checks that a verdict from the cache is from one run,
 // even if other processes write the verdict at the same time.
 func TestCacheConcurrentWriters(t *testing.T) {
-	const minis, rounds = 4, 60
+	const minis, rounds = 4, 15
 	shared := cache(t.TempDir())
 	patch := []byte("a patch\n")
 	basis := verdicts.Basis{PatchSHA256: verdicts.PatchHash(patch), ScriptSHA256: verdicts.PatchHash(nil)}.WithImage("sha256:aa", "", "")

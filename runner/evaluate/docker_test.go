@@ -4,14 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,7 +16,6 @@ import (
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/docker"
 	"github.com/minibench/mini/env/docker/dockertest"
-	"github.com/minibench/mini/env/envtest"
 	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/runner/verdicts"
 )
@@ -71,17 +66,18 @@ func TestDemo(t *testing.T) {
 	b := newEvaluation(t, containers{engine: demoEngine(t)})
 	b.config.Workers = 2
 	var golds, noops []evaluate.Task
-	for _, in := range rows(t) {
+	for _, in := range rows(t)[:2] { // the package demo tests all of them
+
 		golds, noops = append(golds, evaluate.GoldTask(in)), append(noops, evaluate.NoopTask(in))
 	}
 	s := b.run(t.Context(), golds...)
-	if s.Count(verdicts.Resolved) != 5 {
+	if s.Count(verdicts.Resolved) != 2 {
 		t.Errorf("gold: %v", s.ByClass)
 		b.logReasons(s)
 	}
 	b.checkOfficial(s, golds...)
 	s = b.run(t.Context(), noops...)
-	if s.Count(verdicts.Unresolved) != 5 || len(s.Quarantined) > 0 || s.Trusted != 5 {
+	if s.Count(verdicts.Unresolved) != 2 || len(s.Quarantined) > 0 || s.Trusted != 2 {
 		t.Errorf("noop: %v, quarantined %v", s.ByClass, s.Quarantined)
 		b.logReasons(s)
 	}
@@ -90,8 +86,8 @@ func TestDemo(t *testing.T) {
 			t.Errorf("%s: gold %q, basis %+v", r.Instance, r.Gold, r.Basis)
 		}
 	}
-	if s := b.run(t.Context(), golds...); s.Reused != 5 {
-		t.Errorf("gold again: %d of 5 reused", s.Reused)
+	if s := b.run(t.Context(), golds...); s.Reused != 2 {
+		t.Errorf("gold again: %d of 2 reused", s.Reused)
 	}
 }
 
@@ -126,21 +122,52 @@ func fakePasses(in datasets.Instance) string {
 	return "cat <<'END'\n" + b.String() + "END\n"
 }
 
+// patchCase is a patch with the verdict and the files that it gets.
+type patchCase struct {
+	name    string
+	row     datasets.Instance
+	patch   string
+	timeout time.Duration // 0 means one that is not reached
+	class   verdicts.Class
+	files   string
+	with    string
+	change  func(*docker.Config)
+	check   func(t *testing.T, b *evaluation, r verdicts.Record)
+}
+
+func (c patchCase) run(t *testing.T, engine *docker.Engine) {
+	t.Helper()
+	b := newEvaluation(t, containers{engine: engine, change: c.change})
+	b.config.Timeout = cmp.Or(c.timeout, 10*time.Minute)
+	b.config.MaxRuns = 2
+	task := evaluate.NewTask(c.row, "m", []byte(c.patch))
+	if c.patch == "" {
+		task = evaluate.NewTask(c.row, "m", nil)
+	}
+	s := b.run(t.Context(), task)
+	if s.Count(c.class) != 1 {
+		t.Errorf("%v, want %s", s.ByClass, c.class)
+		b.logReasons(s)
+		return
+	}
+	if got := b.official("m", c.row.ID); got != c.files {
+		t.Errorf("files %q, want %q", got, c.files)
+	}
+	r := s.Records[0]
+	if len(r.Runs) > 0 && r.Runs[0].AppliedWith != c.with {
+		t.Errorf("applied with %q, want %q", r.Runs[0].AppliedWith, c.with)
+	}
+	b.checkOfficial(s, task)
+	if c.check != nil {
+		c.check(t, b, r)
+	}
+}
+
 // TestPatches evaluates patches with the real git, patch and bash.
 func TestPatches(t *testing.T) {
 	engine := demoEngine(t)
 	in := row(t)
-	for _, c := range []struct {
-		name    string
-		row     datasets.Instance
-		patch   string
-		timeout time.Duration // 0 means one that is not reached
-		class   verdicts.Class
-		files   string
-		with    string
-		change  func(*docker.Config)
-		check   func(t *testing.T, b *evaluation, r verdicts.Record)
-	}{
+	for _, c := range []patchCase{
 		{name: "gold", row: in, patch: in.Patch, class: verdicts.Resolved, files: graded, with: "git apply --verbose"},
 		{name: "null", row: in, class: verdicts.Empty, files: none},
 		{name: "does not apply", row: in, patch: strings.ReplaceAll(in.Patch, "units", "unites"), class: verdicts.ApplyFailed, files: patched},
@@ -150,14 +177,6 @@ func TestPatches(t *testing.T) {
 		{
 			name: "CRLF", row: in, patch: strings.ReplaceAll(in.Patch, "\n", "\r\n"),
 			class: verdicts.Resolved, files: graded, with: "patch --batch --forward --fuzz=5 -p1 -i",
-		},
-		{
-			name: "hangs", row: withTest(in, "echo before; sleep 600"), patch: in.Patch, timeout: 20 * time.Second, class: verdicts.TimedOut, files: ran, with: "git apply --verbose",
-			check: func(t *testing.T, b *evaluation, _ verdicts.Record) {
-				if log := b.file(tree + "test_output.txt"); !strings.Contains(log, "\nbefore\n") || !strings.HasSuffix(log, "\n\nTimeout error: 20 seconds exceeded.") {
-					t.Errorf("the log is\n%s", log)
-				}
-			},
 		},
 		{
 			// The tests fail but print passes.
@@ -177,63 +196,8 @@ func TestPatches(t *testing.T) {
 				}
 			},
 		},
-		{
-			// PID 1 ignores the signal; a script may kill itself.
-			name: "kills all it can reach", row: withTest(in, "kill -9 1; kill -TERM 1; echo still here; kill -9 -1; kill -9 $$"), patch: in.Patch,
-			class: verdicts.Unresolved, files: graded, with: "git apply --verbose",
-			check: func(t *testing.T, b *evaluation, _ verdicts.Record) {
-				if log := b.file(tree + "test_output.txt"); !strings.Contains(log, "\nstill here\n") {
-					t.Errorf("the log is\n%s", log)
-				}
-			},
-		},
-		{
-			name: "fills a file system of its own", row: withTest(in, "head -c 64M /dev/zero > /scratch/full; head -c 1M /dev/zero > /scratch/more; df /scratch; (exit 1)"),
-			patch: in.Patch, class: verdicts.Unresolved, files: graded, with: "git apply --verbose",
-			change: func(c *docker.Config) { c.Tmpfs = map[string]int64{"/scratch": 8 << 20} },
-			check: func(t *testing.T, b *evaluation, _ verdicts.Record) {
-				if log := b.file(tree + "test_output.txt"); !strings.Contains(log, "No space left on device") || !strings.Contains(log, "100%") {
-					t.Errorf("the log is\n%s", log)
-				}
-			},
-		},
-		{
-			name: "takes all memory", row: withTest(in, "exec python3 -c 'x = bytearray(600 << 20)'"), patch: in.Patch,
-			class: verdicts.Infrastructure, files: graded, with: "git apply --verbose",
-			change: func(c *docker.Config) { c.MemoryBytes = 256 << 20 },
-			check: func(t *testing.T, _ *evaluation, r verdicts.Record) {
-				if len(r.Runs) != 2 || !strings.Contains(r.Reason, "memory") {
-					t.Errorf("%d runs, %s", len(r.Runs), r.Reason)
-				}
-			},
-		},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			b := newEvaluation(t, containers{engine: engine, change: c.change})
-			b.config.Timeout = cmp.Or(c.timeout, 10*time.Minute)
-			b.config.MaxRuns = 2
-			task := evaluate.NewTask(c.row, "m", []byte(c.patch))
-			if c.patch == "" {
-				task = evaluate.NewTask(c.row, "m", nil)
-			}
-			s := b.run(t.Context(), task)
-			if s.Count(c.class) != 1 {
-				t.Errorf("%v, want %s", s.ByClass, c.class)
-				b.logReasons(s)
-				return
-			}
-			if got := b.official("m", in.ID); got != c.files {
-				t.Errorf("files %q, want %q", got, c.files)
-			}
-			r := s.Records[0]
-			if len(r.Runs) > 0 && r.Runs[0].AppliedWith != c.with {
-				t.Errorf("applied with %q, want %q", r.Runs[0].AppliedWith, c.with)
-			}
-			b.checkOfficial(s, task)
-			if c.check != nil {
-				c.check(t, b, r)
-			}
-		})
+		t.Run(c.name, func(t *testing.T) { c.run(t, engine) })
 	}
 }
 
@@ -275,89 +239,3 @@ func git(t *testing.T, dir string, args ...string) string {
 	}
 	return string(out)
 }
-
-// TestContainerKilled checks that a run whose sandbox dies has no verdict and is
-// repeated.
-func TestContainerKilled(t *testing.T) {
-	engine := demoEngine(t)
-	api := dockertest.Client(t)
-	in := withTest(row(t), "echo ready; sleep 600")
-	b := newEvaluation(t, nil)
-	var killers sync.WaitGroup
-	deaths := 0
-	kill := func(c *docker.Container) {
-		deaths++
-		killers.Go(func() {
-			tick := time.NewTicker(10 * time.Millisecond)
-			defer tick.Stop()
-			for range tick.C {
-				log, _ := os.ReadFile(filepath.Join(b.dir, tree, "test_output.txt"))
-				if strings.Contains(string(log), "\nready\n") {
-					break
-				}
-				if t.Context().Err() != nil {
-					return
-				}
-			}
-			if err := api.ContainerKill(context.WithoutCancel(t.Context()), c.Name(), "KILL"); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	b.config.Sandboxes, b.config.MaxRuns = containers{engine: engine, started: kill}, 2
-	task := evaluate.NewTask(in, "m", []byte(in.Patch))
-	s := b.run(t.Context(), task)
-	killers.Wait()
-	if s.Count(verdicts.Infrastructure) != 1 || deaths != 2 || s.IsComplete() {
-		t.Fatalf("%v after %d containers", s.ByClass, deaths)
-	}
-	if a := s.Records[0].Runs[1]; a.Status != env.ContainerDied || b.official("m", in.ID) != ran {
-		t.Errorf("status %s: %s; files %s", a.Status, a.Reason, b.official("m", in.ID))
-	}
-	b.checkOfficial(s, task)
-}
-
-// TestLongLog checks that neither the helper nor mini stores a log in memory during
-// the run. mini needs it in memory only for grading.
-func TestLongLog(t *testing.T) {
-	if !envtest.Long() {
-		t.Skip("a log of 200 MB takes many seconds; MINI_TEST_LONG=1 asks for it")
-	}
-	const size, room = 200 << 20, 48 << 20
-	sandbox, err := containers{engine: demoEngine(t)}.Start(t.Context(), row(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer sandbox.Close(context.WithoutCancel(t.Context()))
-	var most, seen uint64
-	start := time.Now()
-	res, err := sandbox.Execute(t.Context(), env.Command{
-		Script: fmt.Sprintf("yes 'a line of a log that is long' | head -c %d", size), Timeout: 5 * time.Minute, OutputLimit: env.SinkLimit,
-		Sink: writer(func(p []byte) (int, error) {
-			if seen += uint64(len(p)); seen%(16<<20) < uint64(len(p)) {
-				var m runtime.MemStats
-				runtime.ReadMemStats(&m)
-				most = max(most, m.HeapInuse)
-			}
-			return len(p), nil
-		}),
-	})
-	if err != nil || res.Bytes != size || seen != size || res.Truncated {
-		t.Fatalf("%d of %d bytes, %d seen, %v", res.Bytes, size, seen, err)
-	}
-	took := time.Since(start)
-	// The peak memory of the helper, in kB.
-	res, err = sandbox.Execute(t.Context(), env.Command{Script: "awk '/VmHWM/ { print $2 }' /proc/1/status", Timeout: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
-	helper, err := strconv.Atoi(strings.TrimSpace(string(res.Output)))
-	if err != nil || most > room || helper > room>>10 {
-		t.Errorf("mini has %d bytes in use, the helper had %d kB, %v", most, helper, err)
-	}
-	t.Logf("%d MB in %s; mini's heap %d MB, the helper's peak %d MB", size>>20, took, most>>20, helper>>10)
-}
-
-type writer func([]byte) (int, error)
-
-func (w writer) Write(p []byte) (int, error) { return w(p) }
