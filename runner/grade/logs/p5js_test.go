@@ -34,7 +34,7 @@ func TestWithoutXML(t *testing.T) {
 	parts := []string{"<a>", "</a>", "<b>", "</b>", "<ab>", "</ab>", "<é>", "</é>", "<", "</", "/", "a", "b", "é", ">", " ", "\n"}
 	rng := rand.New(rand.NewPCG(1, 2))
 	dropped := 0
-	for range 200_000 {
+	for range 20_000 {
 		var b strings.Builder
 		for range rng.IntN(24) {
 			b.WriteString(parts[rng.IntN(len(parts))])
@@ -49,7 +49,7 @@ func TestWithoutXML(t *testing.T) {
 			dropped++
 		}
 	}
-	if dropped < 10_000 {
+	if dropped < 1_000 {
 		t.Errorf("only %d texts had an element", dropped)
 	}
 }
