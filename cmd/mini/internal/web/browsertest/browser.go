@@ -1,4 +1,4 @@
-//go:build browser
+//go:build full
 
 // Package browsertest runs tests of web pages in a real Chromium.
 //
