@@ -25,14 +25,8 @@ import (
 )
 
 // These tests end a real mini in several ways, in an engine of their own, and check
-// that nothing is left. The documented promise is that no container runs two seconds
-// after the end of mini. The tests check it with MINI_TEST_LONG=1, which needs an
-// otherwise idle machine. Without it they wait longer, since the machine may be busy,
-// and log the time.
-const (
-	promised    = 2 * time.Second
-	waitTimeout = 3 * time.Minute
-)
+// that nothing is left. They wait long, since the machine may be busy, and log the time.
+const waitTimeout = 3 * time.Minute
 
 // leakPlace holds an engine, a mini program, and the arguments of a batch.
 type leakPlace struct {
@@ -180,13 +174,6 @@ func (p *leakPlace) checkCleanup(ended time.Time) {
 	p.t.Helper()
 	p.until("no container runs", func() bool { return len(p.containers(false)) == 0 })
 	took := time.Since(ended)
-	if os.Getenv("MINI_TEST_LONG") == "1" {
-		// The engine may have been starting a container, which may run now.
-		time.Sleep(time.Until(ended.Add(promised)))
-		if running := p.containers(false); took > promised || len(running) > 0 {
-			p.t.Errorf("%s after the end of mini %q run; nothing ran after %s at the earliest", promised, running, took)
-		}
-	}
 	left := p.containers(true)
 	// It is repeated, because a slow engine may create a container after mini was killed.
 	p.until("nothing is left after mini clean", func() bool {
@@ -217,13 +204,9 @@ func (p *leakPlace) removeHelperVolume() {
 }
 
 // TestKilledAtAnyMoment kills mini with SIGKILL or SIGABRT at random moments of the
-// start and of the first commands. It runs eight rounds, or fifty with
-// MINI_TEST_LONG=1.
+// start and of the first commands.
 func TestKilledAtAnyMoment(t *testing.T) {
-	rounds, later := 8, 500*time.Millisecond
-	if os.Getenv("MINI_TEST_LONG") == "1" {
-		rounds, later = 50, 0 // checkCleanup waits for the promised time
-	}
+	const rounds = 8
 	p := newLeakPlace(t)
 	for i := range rounds {
 		if i%2 == 0 {
@@ -235,7 +218,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		}
 		// Each round kills mini in another part of the start.
 		const span = 1600 * time.Millisecond
-		slice := span / time.Duration(rounds)
+		const slice = span / rounds
 		delay := time.Duration(i)*slice + rand.N(slice)
 		b := p.batch()
 		timer := time.NewTimer(delay)
@@ -248,7 +231,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		b.wait()
 		ended := time.Now()
 		t.Logf("round %d: %s after %s", i, sig, delay.Round(time.Millisecond))
-		time.Sleep(later) // the engine may be starting a container
+		time.Sleep(500 * time.Millisecond) // the engine may be starting a container
 		p.checkCleanup(ended)
 	}
 }

@@ -23,9 +23,6 @@ import (
 // loopback; containers, images and files are real. The screens are in the test's
 // artifacts (go test -run TestTour -artifacts).
 func TestTour(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes half a minute")
-	}
 	commands := tourCommands(t)
 	server := newOpenAI(t)
 	vars := map[string]string{
