@@ -46,8 +46,10 @@ func (a *Agent) LimitWallTime(seconds float64) *Agent {
 type Session struct {
 	Model       model.Model
 	Environment env.Environment
-	Recorder    Recorder
-	Task        Task
+	// Repository answers for the repository in Environment; nil means git there.
+	Repository Repository
+	Recorder   Recorder
+	Task       Task
 	// Instructions follow the task in the first prompt; "" in batches.
 	Instructions string
 	// StartupTime is how long the sandbox took to start, for the outcome's

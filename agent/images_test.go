@@ -109,8 +109,9 @@ func TestTaskImages(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := replies(bash(submit))
+			repo := newRepository(t)
 			out := a.Run(t.Context(), agent.Session{
-				Model: s, Environment: repository(t), Recorder: &testRecorder{}, Task: agent.Task{Text: "task", Instance: tt.row},
+				Model: s, Environment: repo.sandbox, Repository: repo, Recorder: &testRecorder{}, Task: agent.Task{Text: "task", Instance: tt.row},
 			})
 			prompt := s.prompts[0][1]
 			if prompt.Content != tt.want || len(prompt.Images) != tt.images {

@@ -335,7 +335,8 @@ func TestInbox(t *testing.T) {
 				s.cfg.Protocol = protocol.Tools
 			}
 			s.script = tt.script(s)
-			s.Session = agent.Session{Model: s.script, Environment: untimed{repository(t)}, Inbox: s.inbox, Task: agent.Task{Text: "task"}}
+			repo := newRepository(t)
+			s.Session = agent.Session{Model: s.script, Environment: untimed{repo.sandbox}, Repository: repo, Inbox: s.inbox, Task: agent.Task{Text: "task"}}
 			tt.set(t, s)
 			out, journal := s.run(t)
 			if out.ExitStatus != tt.status {
@@ -396,7 +397,8 @@ func TestInterruptModelCall(t *testing.T) {
 	s.script = replies()
 	s.script.errs = map[int]error{}
 	asked := make(chan struct{}, 2)
-	s.Session = agent.Session{Model: announcingModel{s.script, asked}, Environment: repository(t), Inbox: s.inbox, Task: agent.Task{Text: "task"}}
+	repo := newRepository(t)
+	s.Session = agent.Session{Model: announcingModel{s.script, asked}, Environment: repo.sandbox, Repository: repo, Inbox: s.inbox, Task: agent.Task{Text: "task"}}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -436,8 +438,8 @@ func TestResumeAfterSubmission(t *testing.T) {
 				s.cfg.Protocol = protocol.Tools
 				s.script = &scriptedModel{replies: []model.Reply{toolReply("echo x >> log; " + submit)}}
 			}
-			sandbox := repository(t)
-			s.Session = agent.Session{Model: s.script, Environment: sandbox, Inbox: s.inbox, Task: agent.Task{Text: "task"}}
+			repo := newRepository(t)
+			s.Session = agent.Session{Model: s.script, Environment: repo.sandbox, Repository: repo, Inbox: s.inbox, Task: agent.Task{Text: "task"}}
 			_, path := s.run(t)
 
 			state, err := agent.ReadResumeState(trajectories.Read(path))
@@ -458,7 +460,7 @@ func TestResumeAfterSubmission(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			out := a.Run(t.Context(), agent.Session{Model: resumed, Environment: sandbox, Recorder: journal, Inbox: inbox, Resume: state})
+			out := a.Run(t.Context(), agent.Session{Model: resumed, Environment: repo.sandbox, Repository: repo, Recorder: journal, Inbox: inbox, Resume: state})
 			if err := errors.Join(journal.Close()); err != nil {
 				t.Fatal(err)
 			}

@@ -44,8 +44,9 @@ func TestEvents(t *testing.T) {
 	talk := agent.NewInbox()
 	talk.Steer("be quick")
 	asked := 0
+	repo := newRepository(t)
 	out := a.Run(t.Context(), agent.Session{
-		Model: streamingModel{replies(bash("echo a; exit 3"), "no command", bash("never"), bash(submit))}, Environment: repository(t), Recorder: &testRecorder{},
+		Model: streamingModel{replies(bash("echo a; exit 3"), "no command", bash("never"), bash(submit))}, Environment: repo.sandbox, Repository: repo, Recorder: &testRecorder{},
 		Task: agent.Task{Text: "task"}, Inbox: talk, Events: bus, StartEvent: events.RunStarted{Model: "some-model"},
 		Approver: approverFunc(func(p agent.ApprovalRequest) agent.Decision {
 			if strings.Contains(p.Command, "never") {

@@ -30,6 +30,9 @@ func (a *Agent) runSession(ctx context.Context, s Session, work func(*run, conte
 	r := &run{Agent: a, Session: s, info: s.Environment.Info(), clock: newClock()}
 	r.times.SandboxStart = trajectories.Seconds(s.StartupTime)
 	r.toolAttempt.run = r
+	if r.Repository == nil {
+		r.Repository = gitRepository{}
+	}
 	if s.Tools != nil && r.info.Tools {
 		r.capabilities = s.Tools.Capabilities()
 	}

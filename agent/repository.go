@@ -20,6 +20,24 @@ import (
 // attempt's limit, which may be reached already.
 const diffTimeout = 2 * time.Minute
 
+// Repository takes care of the repository in a sandbox, as package worktree does with
+// git.
+type Repository interface {
+	Scrub(ctx context.Context, sandbox env.Environment) (worktree.ScrubReport, error)
+	Open(ctx context.Context, sandbox env.Environment, cfg worktree.Config) (*worktree.Tree, error)
+}
+
+// gitRepository is the Repository with git in the sandbox.
+type gitRepository struct{}
+
+func (gitRepository) Scrub(ctx context.Context, sandbox env.Environment) (worktree.ScrubReport, error) {
+	return worktree.Scrub(ctx, sandbox)
+}
+
+func (gitRepository) Open(ctx context.Context, sandbox env.Environment, cfg worktree.Config) (*worktree.Tree, error) {
+	return worktree.Open(ctx, sandbox, cfg)
+}
+
 // scrub removes everything outside the history of HEAD from the repository and
 // records the result. If the scrub fails or anything is left, the attempt
 // fails. If the repository is in a folder of the user, it is left unchanged and
@@ -30,7 +48,7 @@ func (r *run) scrub(ctx context.Context) error {
 	}
 	r.startPhase(PhaseScrubbing, "")
 	r.Events.Publish(events.ScrubStarted{})
-	report, err := worktree.Scrub(ctx, r.Environment)
+	report, err := r.Repository.Scrub(ctx, r.Environment)
 	_, isEnvErr := errors.AsType[*env.Error](err)
 	switch {
 	case errors.Is(err, worktree.ErrNoRepository):
@@ -94,7 +112,7 @@ func (r *run) openWorktree(ctx context.Context) error {
 	if r.Resume != nil && r.Resume.Rebuild == nil {
 		cfg.Start = r.Resume.StartState
 	}
-	tree, err := worktree.Open(ctx, r.Environment, cfg)
+	tree, err := r.Repository.Open(ctx, r.Environment, cfg)
 	_, isEnvErr := errors.AsType[*env.Error](err)
 	switch {
 	case isEnvErr || err != nil && ctx.Err() != nil:

@@ -69,7 +69,8 @@ func resume(ctx context.Context, t *testing.T, cfg agent.Config, m model.Model, 
 		t.Fatal(err)
 	}
 	rec.records[n].Parent = state.LastRecord
-	return a.Run(ctx, agent.Session{Model: m, Environment: repository(t), Recorder: rec, Task: agent.Task{Text: "task"}, Resume: state}), state
+	repo := newRepository(t)
+	return a.Run(ctx, agent.Session{Model: m, Environment: repo.sandbox, Repository: repo, Recorder: rec, Task: agent.Task{Text: "task"}, Resume: state}), state
 }
 
 // stride skips most of many similar cases in short test runs.
@@ -180,7 +181,8 @@ func (r *firstSession) run(t *testing.T) trajectories.Outcome {
 	if ctx == nil {
 		ctx = t.Context()
 	}
-	return a.Run(ctx, agent.Session{Model: r.m, Environment: repository(t), Recorder: r.rec, Task: agent.Task{Text: "task"}})
+	repo := newRepository(t)
+	return a.Run(ctx, agent.Session{Model: r.m, Environment: repo.sandbox, Repository: repo, Recorder: r.rec, Task: agent.Task{Text: "task"}})
 }
 
 // An interrupted attempt has answers to skipped calls, a diff and an outcome at
@@ -276,7 +278,8 @@ func TestRebuildFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := a.Run(t.Context(), agent.Session{Model: replies(), Environment: repository(t), Recorder: rec, Resume: state})
+	repo := newRepository(t)
+	out := a.Run(t.Context(), agent.Session{Model: replies(), Environment: repo.sandbox, Repository: repo, Recorder: rec, Resume: state})
 	if out.Class != trajectories.Interrupted || out.ExitStatus != "Diverged" || out.Steps != 1 || out.PartialPatch != nil {
 		t.Errorf("%+v", out)
 	}

@@ -102,8 +102,8 @@ func config() agent.Config {
 	}
 }
 
-// repository returns a sandbox in a new repository with one file.
-func repository(t *testing.T) env.Environment {
+// gitSandbox returns a sandbox in a new repository with one file.
+func gitSandbox(t *testing.T) env.Environment {
 	t.Helper()
 	dir := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), "bash", "-ec",
@@ -135,13 +135,26 @@ func (u untimed) Execute(ctx context.Context, c env.Command) (env.Result, error)
 	return u.Environment.Execute(ctx, c)
 }
 
+// run runs an attempt at a repository in memory.
 func run(ctx context.Context, t *testing.T, cfg agent.Config, s *scriptedModel, rec agent.Recorder) trajectories.Outcome {
+	t.Helper()
+	repo := newRepository(t)
+	return runIn(ctx, t, cfg, repo.sandbox, repo, s, rec)
+}
+
+// runWithGit runs an attempt with real bash and git.
+func runWithGit(ctx context.Context, t *testing.T, cfg agent.Config, s *scriptedModel, rec agent.Recorder) trajectories.Outcome {
+	t.Helper()
+	return runIn(ctx, t, cfg, gitSandbox(t), nil, s, rec)
+}
+
+func runIn(ctx context.Context, t *testing.T, cfg agent.Config, sandbox env.Environment, repo agent.Repository, s *scriptedModel, rec agent.Recorder) trajectories.Outcome {
 	t.Helper()
 	a, err := agent.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return a.Run(ctx, agent.Session{Model: s, Environment: untimed{repository(t)}, Recorder: rec, Task: agent.Task{Text: "task"}})
+	return a.Run(ctx, agent.Session{Model: s, Environment: untimed{sandbox}, Repository: repo, Recorder: rec, Task: agent.Task{Text: "task"}})
 }
 
 func TestOutcomes(t *testing.T) {
@@ -156,6 +169,7 @@ func TestOutcomes(t *testing.T) {
 		submission string // required part of the submission; "" for none
 		partial    string // likewise
 		auto       bool
+		git        bool // needs bash and git
 	}{
 		{
 			name: "submitted", script: replies(edit, bash(submit+" && git diff")),
@@ -216,6 +230,7 @@ func TestOutcomes(t *testing.T) {
 		{
 			name: "text that is not UTF-8", script: replies(bash(`printf 'caf\xe9\n' > b.txt; git add -N b.txt`), bash(submit+" && git diff")),
 			class: trajectories.Submitted, status: "Submitted", steps: 2, submission: "GIT binary patch",
+			git: true,
 		},
 	}
 	for _, tt := range tests {
@@ -225,7 +240,11 @@ func TestOutcomes(t *testing.T) {
 				tt.change(&cfg)
 			}
 			rec := &testRecorder{}
-			out := run(t.Context(), t, cfg, tt.script, rec)
+			attempt := run
+			if tt.git {
+				attempt = runWithGit
+			}
+			out := attempt(t.Context(), t, cfg, tt.script, rec)
 			got := []any{out.Class, out.ExitStatus, out.Steps, out.Autosubmitted}
 			want := []any{tt.class, tt.status, tt.steps, tt.auto}
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -280,9 +299,10 @@ func TestLostSandbox(t *testing.T) {
 				t.Fatal(err)
 			}
 			rec := &testRecorder{}
+			repo := newRepository(t)
 			out := a.Run(t.Context(), agent.Session{
 				Model:       replies(bash("echo two >> a.txt"), bash("lose it")),
-				Environment: lostSandbox{repository(t), status}, Recorder: rec, Task: agent.Task{Text: "task"},
+				Environment: lostSandbox{repo.sandbox, status}, Repository: repo, Recorder: rec, Task: agent.Task{Text: "task"},
 			})
 			if out.Class != class || out.ExitStatus != string(status) || out.Error == "" || out.Hint == "" {
 				t.Errorf("%s %s, error %q, hint %q", out.Class, out.ExitStatus, out.Error, out.Hint)
@@ -314,7 +334,7 @@ func TestPrompts(t *testing.T) {
 	s.replies[0].FinishReason = model.FinishLength
 	cfg.MaxFormatErrors = 0
 	rec := &testRecorder{}
-	out := run(t.Context(), t, cfg, s, rec)
+	out := runWithGit(t.Context(), t, cfg, s, rec)
 	if out.Class != trajectories.Submitted {
 		t.Fatalf("%+v", out)
 	}

@@ -158,7 +158,7 @@ func TestScrubBeforeTheAgentStarts(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			sandbox := repository(t)
+			sandbox := gitSandbox(t)
 			dir := addFutureBranch(t, sandbox)
 			cfg := config()
 			cfg.Scrub, cfg.Submission = true, agent.SubmissionPatch
@@ -229,7 +229,7 @@ func TestWorkingDiffFails(t *testing.T) {
 			t.Parallel()
 			cfg := config()
 			cfg.Submission, cfg.StepLimit = agent.SubmissionPatch, 2
-			out := run(t.Context(), t, cfg, replies(tt.replies...), &testRecorder{})
+			out := runWithGit(t.Context(), t, cfg, replies(tt.replies...), &testRecorder{})
 			if out.Class != tt.class || out.ExitStatus != tt.status || !strings.Contains(out.Error, tt.in) || len(out.Submission) > 0 {
 				t.Errorf("%s %s: %q", out.Class, out.ExitStatus, out.Error)
 			}

@@ -175,8 +175,9 @@ func TestToolCallHistories(t *testing.T) {
 				t.Fatal(err)
 			}
 			rec, asked := &testRecorder{}, 0
+			repo := newRepository(t)
 			out := a.Run(t.Context(), agent.Session{
-				Model: tt.script, Environment: untimed{repository(t)}, Recorder: rec, Task: agent.Task{Text: "task"},
+				Model: tt.script, Environment: untimed{repo.sandbox}, Repository: repo, Recorder: rec, Task: agent.Task{Text: "task"},
 				Approver: approverFunc(func(agent.ApprovalRequest) agent.Decision {
 					if asked++; asked == tt.reject {
 						return agent.Decision{Action: agent.Deny, By: agent.ByUser, Reason: "no"}
@@ -289,7 +290,7 @@ func trajectory(t *testing.T, m model.Model) ([]byte, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := agent.Session{Model: m, Environment: repository(t), Recorder: j, Task: agent.Task{Text: "task"}}
+	cfg := agent.Session{Model: m, Environment: gitSandbox(t), Recorder: j, Task: agent.Task{Text: "task"}}
 	if out := a.Run(t.Context(), cfg); out.Class != trajectories.Submitted {
 		t.Fatalf("%+v", out)
 	}

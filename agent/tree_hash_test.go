@@ -3,36 +3,41 @@ package agent_test
 import (
 	"context"
 	"encoding/json"
-	"strings"
 	"testing"
 
 	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/agent/worktree"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 )
 
-// hashingSandbox is a sandbox that reports when its files are hashed.
-type hashingSandbox struct {
-	env.Environment
+// hashingRepository reports when its files are hashed.
+type hashingRepository struct {
+	*fakeRepository
 	started, hashed chan struct{}
 	hangs           bool // until it is cancelled
 	cancelled       int
 }
 
-func (s *hashingSandbox) Execute(ctx context.Context, c env.Command) (env.Result, error) {
-	if !strings.HasSuffix(strings.TrimSpace(c.Script), `emit exact "$tree"`) { // only hash.sh ends like this
-		return s.Environment.Execute(ctx, c)
+func (r *hashingRepository) Open(ctx context.Context, sandbox env.Environment, cfg worktree.Config) (*worktree.Tree, error) {
+	tree, err := r.fakeRepository.Open(ctx, sandbox, cfg)
+	if err != nil {
+		return nil, err
 	}
-	if s.hangs && s.cancelled == 0 {
-		s.cancelled++
-		close(s.started)
+	return worktree.New(tree.Start(), r), nil
+}
+
+func (r *hashingRepository) Hash(ctx context.Context) (string, error) {
+	if r.hangs && r.cancelled == 0 {
+		r.cancelled++
+		close(r.started)
 		<-ctx.Done()
-		return env.Result{ExitCode: -1}, context.Cause(ctx)
+		return "", context.Cause(ctx)
 	}
-	res, err := s.Environment.Execute(ctx, c)
-	s.hashed <- struct{}{}
-	return res, err
+	tree, err := r.fakeRepository.Hash(ctx)
+	r.hashed <- struct{}{}
+	return tree, err
 }
 
 // waitingModel answers after the files are hashed.
@@ -78,10 +83,10 @@ func TestTreeHash(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			sandbox := &hashingSandbox{Environment: repository(t), started: make(chan struct{}), hashed: make(chan struct{}, 9), hangs: tt.hangs}
-			m := waitingModel{replies("```bash\necho new > added\n```", "```bash\ntrue\n```", "```bash\necho COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT\n```"), sandbox.hashed}
+			repo := &hashingRepository{fakeRepository: newRepository(t), started: make(chan struct{}), hashed: make(chan struct{}, 9), hangs: tt.hangs}
+			m := waitingModel{replies("```bash\necho new > added\n```", "```bash\ntrue\n```", "```bash\necho COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT\n```"), repo.hashed}
 			if tt.hangs {
-				m.waits = sandbox.started
+				m.waits = repo.started
 			}
 			a, err := agent.New(agent.Config{
 				SystemTemplate: "s", InstanceTemplate: "t", ObservationTemplate: "o", FormatErrorTemplate: "f",
@@ -91,7 +96,7 @@ func TestTreeHash(t *testing.T) {
 				t.Fatal(err)
 			}
 			rec := newRecorder()
-			out := a.Run(t.Context(), agent.Session{Model: m, Environment: sandbox, Recorder: rec, Task: agent.Task{Text: "task"}, RecordTreeHashes: true})
+			out := a.Run(t.Context(), agent.Session{Model: m, Environment: repo.sandbox, Repository: repo, Recorder: rec, Task: agent.Task{Text: "task"}, RecordTreeHashes: true})
 			if out.Class != trajectories.Submitted {
 				t.Fatalf("%+v", out)
 			}
