@@ -10,15 +10,16 @@ export CGO_ENABLED := 0
 export GOFLAGS += -trimpath
 LINTER := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GOFUMPT := mvdan.cc/gofumpt@v0.12.0
-BROWSER_TESTS := ./cmd/mini/internal/web/browsertest
 
-.PHONY: help build helper images demo test test-browser test-kubernetes test-short test-long screenshots lint fmt fuzz bench man golden tour clean
+.PHONY: help build build-kubernetes helper images demo test test-full test-rest test-kubernetes screenshots lint fmt fuzz bench man golden tour clean
 
 help: ## say what the targets do
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-build: helper ## build bin/mini, with the sandbox helper inside, and bin/mini-kubernetes
+build: helper ## build bin/mini, with the sandbox helper inside
 	go build -ldflags '$(LDFLAGS)' -o bin/mini ./cmd/mini
+
+build-kubernetes: helper ## build bin/mini-kubernetes, which can use a cluster
 	go build -ldflags '$(LDFLAGS)' -tags kubernetes -o bin/mini-kubernetes ./cmd/mini
 
 helper: ## build the program that runs inside sandboxes
@@ -31,24 +32,20 @@ demo: setup-demo ## watch an agent fix five small repositories, and have the pat
 	@$(MAKE) --no-print-directory -j2 build images
 	bin/mini bench --subset demo -w 2 --eval
 
-test: setup-test helper images ## install what tests need, then run all of them
-	@scripts/test.sh
+test: setup-test helper images ## install what tests need, then run them (minutes)
+	@scripts/test.sh main $(TESTFLAGS)
 
-test-browser: setup-browser helper ## test the pages of mini view in Chromium
-	go test -tags browser $(BROWSER_FLAGS) -timeout 20m $(BROWSER_TESTS)
+test-full: setup-full helper images ## all tests once: also slow ones, races, pods, podman, the browser
+	@scripts/test.sh full $(TESTFLAGS)
+
+test-rest: setup-full helper images ## what test-full has beyond test; CI runs both
+	@scripts/test.sh rest $(TESTFLAGS)
 
 test-kubernetes: helper images ## test sandboxes on a real cluster: that of KUBECONFIG
 	@scripts/test-kubernetes.sh
 
 setup-%:
 	@scripts/setup.sh $*
-
-test-short: helper ## the tests, without the race detector and without set-up
-	go test ./...
-
-test-long: setup-test helper images ## the tests with all that takes minutes (10,000 commands at once, say)
-	MINI_TEST_LONG=1 go test -timeout 60m ./...
-	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 go test -race -timeout 60m ./cmd/mini/internal/cli ./env/kubernetes/...
 
 lint: ## the linter, go vet among its checks
 	go run $(LINTER) run ./...
@@ -57,9 +54,9 @@ fmt: ## format the code
 	go run $(GOFUMPT) -w agent cmd configs datasets env internal model runner trajectories
 
 tour: helper images ## run the tour of README.md and docs/tour.md and keep what the screens showed in ./tour
-	mkdir -p tour && go test -count=1 -run TestTour -artifacts -outputdir $(CURDIR)/tour ./cmd/mini/internal/cli && find tour -name '*.txt' | sort
+	mkdir -p tour && go test -tags full -count=1 -run TestTour -artifacts -outputdir $(CURDIR)/tour ./cmd/mini/internal/cli && find tour -name '*.txt' | sort
 
-screenshots: setup-browser build images ## take the pictures of mini view in docs/images
+screenshots: setup-full build images ## take the pictures of mini view in docs/images
 	scripts/screenshots.sh
 
 fuzz: ## each fuzz target for ten seconds
@@ -72,7 +69,7 @@ man: ## write the manual pages to bin/man
 	SOURCE_DATE_EPOCH=$(shell git log -1 --format=%ct) go run ./cmd/mini/internal/man bin/man
 
 golden: ## rewrite golden files; look at the difference before you commit it
-	go test ./... -update
+	go test -tags full ./... -update
 
 clean: ## remove what was built here
 	rm -rf bin env/helper/binaries/mini-helper-*

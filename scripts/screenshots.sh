@@ -32,7 +32,7 @@ if [[ -z $url ]]; then
   exit 1
 fi
 
-MINI_BROWSER=required MINI_VIEW_URL=$url go test -count=1 -tags browser -run TestPictures -artifacts -outputdir "$tmp" \
+MINI_BROWSER=required MINI_VIEW_URL=$url go test -count=1 -tags full -run TestPictures -artifacts -outputdir "$tmp" \
   ./cmd/mini/internal/web/browsertest
 mkdir -p "$out"
 find "$tmp" -name '*.png' -exec cp {} "$out" \;

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Installs the programs that `make demo`, `make test` or `make test-browser` needs on a
+# Installs the programs that `make demo`, `make test` or `make test-full` needs on a
 # Debian machine that has Go and, for containers, a Docker engine. It prints the packages with the
 # reason for each, and does nothing if nothing is missing.
 #
-#   setup.sh demo|test|browser
+#   setup.sh demo|test|full
 set -euo pipefail
 
 say() { printf 'setup: %s\n' "$*" >&2; }
@@ -17,9 +17,9 @@ need() {
 }
 
 case ${1:-} in
-demo | test | browser) ;;
+demo | test | full) ;;
 *)
-  echo "usage: $0 demo|test|browser" >&2
+  echo "usage: $0 demo|test|full" >&2
   exit 2
   ;;
 esac
@@ -28,17 +28,16 @@ if ! command -v go >/dev/null; then
   say "Go is missing; install 1.26 or newer from https://go.dev/dl and put it on the PATH"
   exit 1
 fi
-if [[ $1 == browser ]]; then
-  need chromium chromium "the pages of mini view are tested in it" # its packages bring a font
-else
-  need git git "repositories are made and compared with it"
-  need bash bash "every command of the agent is run by it"
-  need python3 python3 "tests run programs in it, and so does the demo without a container engine"
-fi
-if [[ $1 == test ]]; then
-  need tmux tmux "tests run the tour of docs/tour.md on real terminals"
+need git git "repositories are made and compared with it"
+need bash bash "every command of the agent is run by it"
+need python3 python3 "tests run programs in it, and so does the demo without a container engine"
+if [[ $1 != demo ]]; then
   need busybox busybox-static "diffs are taken with its shell too"
   need bwrap bubblewrap "sandboxes without a container engine are made with it"
+fi
+if [[ $1 == full ]]; then
+  need tmux tmux "tests run the tour of docs/tour.md on real terminals"
+  need chromium chromium "the pages of mini view are tested in it" # its packages bring a font
   need gcc gcc "the race detector needs a C compiler"
   if command -v gcc >/dev/null && ! echo '#include <stdlib.h>' | gcc -E - >/dev/null 2>&1; then
     say "libc6-dev is missing: the race detector needs the C library's headers"

@@ -18,4 +18,4 @@ if [ -z "${KUBECONFIG:-}" ]; then
 	MINI_TEST_KUBERNETES_NODE=$(pgrep -P "$(cat "$state/pid")")
 	export MINI_TEST_KUBERNETES_NODE
 fi
-go test -tags kubernetes_live -count=1 -timeout 30m -run TestLive "$@" ./env/kubernetes
+go test -tags kubernetes,kubernetes_live -count=1 -timeout 30m -run TestLive "$@" ./env/kubernetes

@@ -126,7 +126,7 @@ func within(name, folder string) bool {
 
 func goList(t *testing.T) (all []goPackage) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,ForTest,Imports,Deps", "./...")
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-tags=full,kubernetes", "-json=ImportPath,ForTest,Imports,Deps", "./...")
 	cmd.Dir = "../.."
 	out, err := cmd.Output()
 	if err != nil {

@@ -1,4 +1,4 @@
-//go:build kubernetes_live
+//go:build kubernetes && kubernetes_live
 
 package kubernetes
 

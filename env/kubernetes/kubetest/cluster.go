@@ -1,3 +1,5 @@
+//go:build kubernetes
+
 // Package kubetest gives tests a cluster without Kubernetes: the objects are in
 // client-go's fake clientset, and the pods are containers of the local Docker engine.
 //

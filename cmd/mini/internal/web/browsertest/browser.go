@@ -20,7 +20,7 @@
 // policy, and windows. At the end of a test each of these fails it, unless
 // the test took them with Tab.Problems.
 //
-// Tests with this package have the build tag "browser"; make test-browser runs them.
+// Tests with this package have the build tag full; make test-full runs them.
 // Without Chromium they are skipped, and fail if MINI_BROWSER is "required".
 package browsertest
 
