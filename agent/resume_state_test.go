@@ -14,7 +14,6 @@ import (
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/agent/worktree"
 	"github.com/minibench/mini/env"
-	"github.com/minibench/mini/env/envtest"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 )
@@ -71,14 +70,6 @@ func resume(ctx context.Context, t *testing.T, cfg agent.Config, m model.Model, 
 	rec.records[n].Parent = state.LastRecord
 	repo := newRepository(t)
 	return a.Run(ctx, agent.Session{Model: m, Environment: repo.sandbox, Repository: repo, Recorder: rec, Task: agent.Task{Text: "task"}, Resume: state}), state
-}
-
-// stride skips most of many similar cases in short test runs.
-func stride(n int) int {
-	if envtest.Long() {
-		return 1
-	}
-	return n
 }
 
 // conversation returns the messages of the records.
@@ -139,7 +130,7 @@ func TestResumeAfterAnyRecord(t *testing.T) {
 				t.Fatalf("%+v", first)
 			}
 			want := conversation(t, whole)
-			for n := 1; n < len(whole.records); n += stride(4) {
+			for n := 1; n < len(whole.records); n++ {
 				rec := &testRecorder{records: append([]trajectories.Record(nil), whole.records[:n]...)}
 				m := &turnModel{replies: tt.replies}
 				out, state := resume(t.Context(), t, tt.cfg, m, rec)
@@ -193,7 +184,7 @@ func TestResumeAfterInterruption(t *testing.T) {
 			whole := newRecorder()
 			first := (&firstSession{cfg: tt.cfg, m: &turnModel{replies: tt.replies}, rec: whole}).run(t)
 			want := conversation(t, whole)
-			for n := 3; n < len(whole.records)-2; n += stride(9) {
+			for n := 3; n < len(whole.records)-2; n++ {
 				ctx, stop := context.WithCancelCause(t.Context())
 				rec := newRecorder()
 				rec.fail = func(trajectories.Type) error {

@@ -334,9 +334,6 @@ func TestParquetReadsOnlyWhatIsWanted(t *testing.T) {
 // and the smallest value of each page into the file twice.
 func TestLargeStatistics(t *testing.T) {
 	tests := []struct{ rows, size int }{{4, 4 << 20}, {1, 16 << 20}}
-	if os.Getenv("MINI_TEST_LONG") == "1" { // takes a minute with the race detector
-		tests = append(tests, struct{ rows, size int }{1, 60 << 20})
-	}
 	for _, tt := range tests {
 		rows := plainRows(tt.rows)
 		long := strings.Repeat("x", tt.size)

@@ -20,7 +20,6 @@ import (
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env"
-	"github.com/minibench/mini/env/envtest"
 	"github.com/minibench/mini/env/local"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/model/scripted"
@@ -148,12 +147,6 @@ func TestResumeFromTruncatedJournal(t *testing.T) {
 			cuts = append(cuts, i, i+1)
 		}
 	}
-	if envtest.Long() {
-		cuts = nil
-		for n := range len(journal) + 1 {
-			cuts = append(cuts, n)
-		}
-	}
 	for _, n := range cuts {
 		dir := t.TempDir()
 		if err := os.MkdirAll(filepath.Dir(crashJournal(dir)), 0o755); err != nil {
@@ -181,10 +174,7 @@ func TestResumeAfterKills(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kills := 12
-	if envtest.Long() {
-		kills = 200
-	}
+	const kills = 12
 	for range kills {
 		dir := t.TempDir()
 		for range 1 + rand.N(3) {

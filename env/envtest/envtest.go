@@ -3,7 +3,6 @@ package envtest
 import (
 	"context"
 	"errors"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -57,9 +56,6 @@ func WithMemory(open func(t *testing.T) env.Environment) Option {
 func SharedProcessTable() Option {
 	return func(s *suite) { s.parallel = true }
 }
-
-// Long reports whether MINI_TEST_LONG=1 enables tests that take minutes.
-func Long() bool { return os.Getenv("MINI_TEST_LONG") == "1" }
 
 // OnlyGroups runs only the groups of tests with these names, for an environment that
 // claims no more than they test.

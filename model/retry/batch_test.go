@@ -3,7 +3,6 @@ package retry_test
 import (
 	"fmt"
 	"math"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -33,11 +32,6 @@ const latency = 5 * time.Second
 // as long as a reply use up the 30%, so a seed with that many failures gets more time.
 func TestBatchWithFaults(t *testing.T) {
 	seeds := []uint64{3, 9}
-	if os.Getenv("MINI_TEST_LONG") == "1" {
-		for seeds = nil; len(seeds) < 32; {
-			seeds = append(seeds, uint64(len(seeds)))
-		}
-	}
 	for _, api := range []string{"openai", "anthropic"} {
 		good, _ := batch(t, api, nil)
 		for _, seed := range seeds {
