@@ -104,7 +104,7 @@ func TestStalledConnection(t *testing.T) {
 			once.Do(func() { close(release) })
 		}
 	}})
-	h.Stall(5 * time.Second)
+	h.Stall(time.Second)
 	checkFiles(t, fetch(t, h, hub.Ref{Repo: repo}), files())
 	if len(s.Downloads(shard0)) < 2 {
 		t.Errorf("%+v", s.Downloads(shard0))

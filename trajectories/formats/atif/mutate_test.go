@@ -31,7 +31,7 @@ func TestEveryFieldReplaced(t *testing.T) {
 		}
 		read, refused, n := 0, 0, 0
 		forEachReplacement(doc, func() {
-			if n++; n%23 != 0 { // testing all replacements would take too long
+			if n++; n%97 != 0 { // testing all replacements would take too long
 				return
 			}
 			changed, err := json.Marshal(doc)
@@ -53,7 +53,7 @@ func TestEveryFieldReplaced(t *testing.T) {
 			}
 		})
 		t.Logf("%s: %d read, %d refused", path, read, refused)
-		if read < 20 || refused < 20 {
+		if read < 10 || refused < 10 {
 			t.Errorf("%s: %d read, %d refused", path, read, refused)
 		}
 	}
