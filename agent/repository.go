@@ -30,10 +30,12 @@ type Repository interface {
 // gitRepository is the Repository with git in the sandbox.
 type gitRepository struct{}
 
+// Scrub implements Repository.
 func (gitRepository) Scrub(ctx context.Context, sandbox env.Environment) (worktree.ScrubReport, error) {
 	return worktree.Scrub(ctx, sandbox)
 }
 
+// Open implements Repository.
 func (gitRepository) Open(ctx context.Context, sandbox env.Environment, cfg worktree.Config) (*worktree.Tree, error) {
 	return worktree.Open(ctx, sandbox, cfg)
 }

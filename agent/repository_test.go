@@ -3,7 +3,7 @@ package agent_test
 import (
 	"bytes"
 	"context"
-	"crypto/sha1" //nolint:gosec // stands for git's hash
+	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -175,6 +175,6 @@ func (r *fakeRepository) Hash(context.Context) (string, error) {
 
 // treeOf returns a hash of the tree with a patch applied.
 func treeOf(patch []byte) string {
-	sum := sha1.Sum(patch) //nolint:gosec // see above
+	sum := sha1.Sum(patch)
 	return hex.EncodeToString(sum[:])
 }

@@ -36,7 +36,7 @@ func repository(t *testing.T, seed, more string) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "repo")
 	makeOnce, _ := made.LoadOrStore(seed, sync.OnceValues(func() (string, error) {
-		template, err := os.MkdirTemp(templates, "")
+		template, err := os.MkdirTemp(templates, "") //nolint:usetesting // later tests copy it
 		if err != nil {
 			return "", err
 		}
@@ -47,7 +47,7 @@ func repository(t *testing.T, seed, more string) (dir string) {
 		}
 		return template, nil
 	}))
-	template, err := makeOnce.(func() (string, error))()
+	template, err := makeOnce.(func() (string, error))() //nolint:errcheck // the only type in the map
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ func TestMemory(t *testing.T) {
 
 // bash runs a command on this machine and kills its process group when ctx ends.
 func bash(ctx context.Context, c env.Command, out io.Writer) int {
-	cmd := exec.CommandContext(ctx, "bash", "-c", c.Script) //nolint:gosec // the scripts of the suite
+	cmd := exec.CommandContext(ctx, "bash", "-c", c.Script)
 	cmd.Dir = os.TempDir()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
@@ -30,12 +30,12 @@ func bash(ctx context.Context, c env.Command, out io.Writer) int {
 	if err != nil {
 		panic(err)
 	}
-	defer r.Close() //nolint:errcheck // it is only read
+	defer r.Close()
 	cmd.Stdout, cmd.Stderr = w, w
 	if err := cmd.Start(); err != nil {
 		panic(err)
 	}
-	w.Close() //nolint:errcheck,gosec // the command has its own descriptor
+	w.Close() //nolint:errcheck // the command has its own descriptor
 	read := make(chan struct{})
 	go func() {
 		defer close(read)

@@ -90,7 +90,7 @@ func openCluster(ctx context.Context, cfg *configs.Resolved, w io.Writer, o Obse
 	s.Waiting = o.Waiting
 	if program, err := os.Executable(); err == nil {
 		s.Guard = func(namespace, owner string) *exec.Cmd {
-			return exec.Command(program, "kubernetes", GuardCommand, //nolint:gosec // this program
+			return exec.Command(program, "kubernetes", GuardCommand, //nolint:gosec,noctx // this program; it outlives any context
 				"--kubeconfig", s.Kubeconfig, "--context", s.Context, "--namespace", namespace, owner)
 		}
 	}
@@ -108,10 +108,12 @@ func openCluster(ctx context.Context, cfg *configs.Resolved, w io.Writer, o Obse
 	return cluster{opened, cfg}, nil
 }
 
+// Check implements sandboxes.
 func (c cluster) Check(ctx context.Context, container docker.Config) error {
 	return configErrors(c.cfg, c.Cluster.Check(ctx, podConfig(container, 0)))
 }
 
+// Start implements sandboxes.
 func (c cluster) Start(ctx context.Context, container docker.Config, limit time.Duration) (env.Environment, error) {
 	pod, err := c.Cluster.Start(ctx, podConfig(container, limit))
 	if err != nil {
