@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/envtest"
@@ -17,7 +19,7 @@ import (
 func TestMemory(t *testing.T) {
 	envtest.Run(t, func(*testing.T) env.Environment {
 		return envtest.NewMemory(env.Info{}, bash)
-	}, envtest.OnlyGroups("Output", "OutputLimits", "Sinks", "OnOutput", "Submissions", "OneAtATime", "Close"))
+	}, envtest.OnlyGroups("Output", "OutputLimits", "Sinks", "OnOutput", "Submissions", "OneAtATime"))
 }
 
 // bash runs a command on this machine and kills its process group when ctx ends.
@@ -51,11 +53,53 @@ func bash(ctx context.Context, c env.Command, out io.Writer) int {
 		}
 	}()
 	err = cmd.Wait()
-	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what it left in the background holds the pipe
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what it left in the background
+	_ = r.SetReadDeadline(time.Now().Add(time.Second))  // a process in another group may hold the pipe
 	<-read
 	exit := new(exec.ExitError)
 	if errors.As(err, &exit) {
 		return exit.ExitCode()
 	}
 	return 0
+}
+
+// A closed Memory ends the command that runs, and runs no other.
+func TestMemoryClose(t *testing.T) {
+	started := make(chan struct{})
+	m := envtest.NewMemory(env.Info{}, func(ctx context.Context, _ env.Command, _ io.Writer) int {
+		close(started)
+		<-ctx.Done()
+		return 0
+	})
+	go func() {
+		<-started
+		_ = m.Close(context.Background())
+	}()
+	if _, err := m.Execute(t.Context(), env.Command{}); !errors.Is(err, env.ErrClosed) {
+		t.Errorf("the command that ran: %v", err)
+	}
+	if _, err := m.Execute(t.Context(), env.Command{}); !errors.Is(err, env.ErrClosed) {
+		t.Errorf("the next command: %v", err)
+	}
+}
+
+// A command reaches its timeout; a script without an output is unknown.
+func TestMemoryTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := envtest.NewMemory(env.Info{}, func(ctx context.Context, _ env.Command, out io.Writer) int {
+			_, _ = io.WriteString(out, "so far")
+			<-ctx.Done()
+			return 0
+		})
+		r, err := m.Execute(t.Context(), env.Command{Timeout: time.Hour})
+		if err != nil || !r.TimedOut || r.ExitCode != -1 || string(r.Output) != "so far" || r.Duration != time.Hour {
+			t.Errorf("%+v, %v", r, err)
+		}
+		m = envtest.NewMemory(env.Info{}, envtest.Outputs(map[string]string{"ls": "a\n"}))
+		for script, code := range map[string]int{"ls": 0, "pwd": 127} {
+			if r, err := m.Execute(t.Context(), env.Command{Script: script}); err != nil || r.ExitCode != code {
+				t.Errorf("%s: %+v, %v", script, r, err)
+			}
+		}
+	})
 }
