@@ -130,7 +130,7 @@ const (
 	limitWorkers  = 16  // the number of workers for which the limits apply
 	minEfficiency = 92  // per cent of the ideal rate, which is workers / modelLatency
 	maxCPU        = 0.6 // ms per step
-	maxMemory     = 36  // MiB, with 64 workers
+	maxMemory     = 56  // MiB, with 64 workers
 )
 
 // batch measures runs with several workers.
