@@ -23,7 +23,7 @@ import (
 // Limits of a step.
 const (
 	maxStepFactor      = 1.5 // step / baseline
-	minExecFactor      = 30  // docker exec / step, for bash -c
+	minExecFactor      = 25  // docker exec / step, for bash -c
 	minLoginExecFactor = 12  // docker exec / step, for bash -lc
 )
 
