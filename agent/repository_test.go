@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"mvdan.cc/sh/v3/expand"
@@ -45,7 +46,7 @@ func newRepository(t *testing.T) *fakeRepository {
 
 // shell runs a script of the agent. "git diff" prints the diff of the repository.
 func (r *fakeRepository) shell(ctx context.Context, c env.Command, w io.Writer) int {
-	var out bytes.Buffer // the interpreter writes a line end on its own
+	var out lockedBuffer // the interpreter writes a line end on its own
 	defer func() { _, _ = w.Write(out.Bytes()) }()
 	file, err := syntax.NewParser().Parse(strings.NewReader(c.Script), "")
 	if err != nil {
@@ -82,6 +83,18 @@ func (r *fakeRepository) shell(ctx context.Context, c env.Command, w io.Writer) 
 	default:
 		return 1
 	}
+}
+
+// lockedBuffer is a buffer that the programs of a pipeline share.
+type lockedBuffer struct {
+	mu sync.Mutex
+	bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Buffer.Write(p)
 }
 
 func asExit(err error, status *interp.ExitStatus) bool {
