@@ -47,7 +47,7 @@ func newRepository(t *testing.T) *fakeRepository {
 // shell runs a script of the agent. "git diff" prints the diff of the repository.
 func (r *fakeRepository) shell(ctx context.Context, c env.Command, w io.Writer) int {
 	var out lockedBuffer // the interpreter writes a line end on its own
-	defer func() { _, _ = w.Write(out.Bytes()) }()
+	defer func() { _, _ = w.Write(out.text.Bytes()) }()
 	file, err := syntax.NewParser().Parse(strings.NewReader(c.Script), "")
 	if err != nil {
 		_, _ = fmt.Fprintln(&out, err)
@@ -87,14 +87,14 @@ func (r *fakeRepository) shell(ctx context.Context, c env.Command, w io.Writer) 
 
 // lockedBuffer is a buffer that the programs of a pipeline share.
 type lockedBuffer struct {
-	mu sync.Mutex
-	bytes.Buffer
+	mu   sync.Mutex
+	text bytes.Buffer // not embedded: its ReadFrom takes no lock
 }
 
 func (b *lockedBuffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.Buffer.Write(p)
+	return b.text.Write(p)
 }
 
 func asExit(err error, status *interp.ExitStatus) bool {
