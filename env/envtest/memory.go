@@ -59,7 +59,7 @@ func Outputs(outputs map[string]string) Shell {
 // The causes of the end of a command's context.
 var (
 	errTimedOut   = errors.New("the command reached its timeout")
-	errOutputRead = errors.New("the sink failed")
+	errSinkFailed = errors.New("the sink failed")
 )
 
 // Execute implements env.Environment.
@@ -100,7 +100,7 @@ func (m *Memory) execute(ctx context.Context, c env.Command) (env.Result, error)
 		timer := time.AfterFunc(c.Timeout, func() { cancel(errTimedOut) })
 		defer timer.Stop()
 	}
-	sink := &memorySink{command: c, fail: func() { cancel(errOutputRead) }}
+	sink := &memorySink{command: c, fail: func() { cancel(errSinkFailed) }}
 	out := process.NewOutputLimiter(sink, c.OutputLimit, c.SubmissionMarkers)
 	begin := time.Now()
 	code := m.run(within, c, out)

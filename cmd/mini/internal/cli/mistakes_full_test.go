@@ -31,7 +31,7 @@ const prelude = `
 full_disk() { # COMMAND...: with a full disk of 64 KB in ./full
   mkdir -p full
   unshare -m true 2>/dev/null && map= || map=-r
-  unshare $map -m true 2>/dev/null || { echo "SKIP: this machine lets nobody mount" >&2; exit 0; }
+  unshare $map -m true 2>/dev/null || { echo "SKIP: this machine does not allow mounts" >&2; exit 0; }
   unshare $map -m bash -c 'mount -t tmpfs -o size=64k tmpfs full && "$@"' - "$@"
 }
 plain_user() { # COMMAND...: permissions hold, also for root
