@@ -29,8 +29,8 @@ images: ## make the local images of the demo and the tests (mini-*)
 	@if scripts/engine.sh; then scripts/images.sh; fi
 
 demo: setup-demo ## watch an agent fix five small repositories, and have the patches judged
-	@$(MAKE) --no-print-directory -j2 build images
-	bin/mini bench --subset demo -w 2 --eval
+	@HELPER_ARCHS=$$(go env GOARCH) $(MAKE) --no-print-directory -j2 build images
+	bin/mini bench --subset demo -w 5 --eval
 
 test: setup-test helper images ## install what tests need, then run them (minutes)
 	@scripts/test.sh main $(TESTFLAGS)

@@ -60,15 +60,14 @@ mirror() {
     awk -v release="$release" '$1 == release && $2 == "main" && $3 ~ /^(https?|file):/ { print $3; exit }'
 }
 
-install_debootstrap() {
-  command -v debootstrap >/dev/null && return
-  say "installing debootstrap with apt-get: it makes the Debian that no registry could give"
+install_mmdebstrap() {
+  command -v mmdebstrap >/dev/null && return
+  say "installing mmdebstrap with apt-get: it makes the Debian that no registry could give"
   apt-get update -qq
-  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends debootstrap >/dev/null
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends mmdebstrap >/dev/null
 }
 
-# use_apt_proxy exports apt's proxy for wget, which debootstrap calls and which
-# does not read apt's configuration.
+# use_apt_proxy exports apt's proxy, because mmdebstrap has an apt configuration of its own.
 use_apt_proxy() {
   local http='' https=''
   eval "$(apt-config shell http Acquire::http::Proxy https Acquire::https::Proxy)"
@@ -90,7 +89,7 @@ from_mirror() {
   local from include
   command -v apt-get >/dev/null || die "and this is no Debian: load a debian:$release-slim image, then start again"
   ((EUID == 0)) || die "bootstrapping Debian needs root: run sudo $0"
-  install_debootstrap
+  install_mmdebstrap
   from=$(mirror)
   if [[ -z $from ]]; then # apt prints only the sources whose package lists it has
     say "asking apt-get update for the lists of packages"
@@ -105,17 +104,16 @@ from_mirror() {
   trap 'exit 130' INT
   trap 'exit 143' TERM HUP
   include=$(IFS=,; echo "${packages[*]}")
-  # No fsync is needed: after a crash of this machine, the bootstrap starts again.
-  mkdir -p "$work/root/etc/dpkg/dpkg.cfg.d"
-  echo force-unsafe-io >"$work/root/etc/dpkg/dpkg.cfg.d/unsafe-io"
   say "bootstrapping a minimal Debian $release from the mirror of this machine's apt (about a minute)"
-  if ! debootstrap --variant=minbase --include="$include" "$release" "$work/root" "$from" >"$work/log" 2>&1; then
+  # No fsync is needed: after a crash of this machine, the bootstrap starts again.
+  if ! mmdebstrap --format=directory --variant=minbase --dpkgopt=force-unsafe-io --include="$include" \
+    "$release" "$work/root" "$from" >"$work/log" 2>&1; then
     tail -n 5 "$work/log" >&2
-    die "debootstrap failed; the lines above are the end of its log"
+    die "mmdebstrap failed; the lines above are the end of its log"
   fi
   (cd "$work/root" && rm -rf "${surplus[@]}" && mkdir -p var/lib/apt/lists/partial var/cache/apt/archives/partial var/log)
   printf '%s\n' "$bashrc" >"$work/root/root/.bashrc"
-  rm "$work/root/etc/dpkg/dpkg.cfg.d/unsafe-io"
+  rm "$work/root/etc/dpkg/dpkg.cfg.d/99mmdebstrap"
   # The engine provides the host name and the resolver configuration.
   rm -f "$work/root/etc/resolv.conf" "$work/root/etc/hostname"
   # Tag the image only after a complete import: a truncated archive must not

@@ -75,6 +75,6 @@ fi
 
 # PARTS=kubernetes compares containers with pods of the cluster of KUBECONFIG.
 CGO_ENABLED=0 go build -tags "${PARTS:+kubernetes}" -o "$tmp/mini-bench" ./cmd/mini-bench
-"$tmp/mini-bench" -mini bin/mini -image "$image" ${PARTS:-step ask batch life flood many scrub} || failed=$?
+"$tmp/mini-bench" -mini bin/mini -image "$image" ${PARTS:-step ask batch life flood many attempt scrub} || failed=$?
 
 exit "$failed"

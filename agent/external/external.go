@@ -1,6 +1,7 @@
 package external
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,8 +17,7 @@ import (
 )
 
 const (
-	// limitGrace is how long the agent may go on after a request was refused at a limit.
-	limitGrace = 10 * time.Second
+	limitGrace = 10 * time.Second // of a Config without another
 	// commandTimeout bounds the agent if agent.wall_time_limit_seconds does not.
 	commandTimeout = 7 * 24 * time.Hour
 	versionTimeout = time.Minute
@@ -34,6 +34,9 @@ type Config struct {
 	// Dir is the folder of the definition as the sandbox has it, and FolderSHA256 the hash
 	// of its content; both are "" if there is none.
 	Dir, FolderSHA256 string
+	// LimitGrace is how long the agent may go on after a request was refused at a limit;
+	// 0 means 10 seconds.
+	LimitGrace time.Duration
 }
 
 // Agent is an agent other than mini's own. It implements runner.Agent.
@@ -77,7 +80,7 @@ func (a *Agent) work(ctx context.Context, attempt *agent.Attempt) error {
 
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	limit := limiter{attempt: attempt, cancel: cancel}
+	limit := limiter{attempt: attempt, cancel: cancel, grace: cmp.Or(a.cfg.LimitGrace, limitGrace)}
 	defer limit.stop()
 	rec := newRecorder(attempt, a.def.Tools, s.Task.Text)
 	var unknown sync.Mutex
@@ -188,6 +191,7 @@ func (a *Agent) version(ctx context.Context, e env.Environment) (string, error) 
 type limiter struct {
 	attempt *agent.Attempt
 	cancel  context.CancelCauseFunc
+	grace   time.Duration
 
 	mu    sync.Mutex
 	err   error
@@ -204,7 +208,7 @@ func (l *limiter) begin() error {
 	err := l.attempt.ReserveCall()
 	if err != nil {
 		l.err = err
-		l.timer = time.AfterFunc(limitGrace, func() { l.cancel(err) })
+		l.timer = time.AfterFunc(l.grace, func() { l.cancel(err) })
 	}
 	return err
 }

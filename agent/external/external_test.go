@@ -12,11 +12,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/agent/external"
+	"github.com/minibench/mini/agent/worktree"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/helper/child/childtest"
 	"github.com/minibench/mini/env/local"
@@ -49,7 +51,41 @@ func (j *journal) Append(t trajectories.Type, data any) (trajectories.Record, er
 	return r, err
 }
 
-// attempt is an attempt of an agent in a new repository.
+// repository stands for git: its patch is what a.txt has after the first line.
+type repository struct{ dir string }
+
+// Scrub implements agent.Repository. It finds nothing to remove.
+func (repository) Scrub(context.Context, env.Environment) (worktree.ScrubReport, error) {
+	return worktree.ScrubReport{}, nil
+}
+
+// Open implements agent.Repository.
+func (r repository) Open(_ context.Context, _ env.Environment, _ worktree.Config) (*worktree.Tree, error) {
+	return worktree.New(worktree.State{Base: strings.Repeat("a", 40)}, r), nil
+}
+
+// Diff implements worktree.Differ.
+func (r repository) Diff(context.Context) (worktree.Diff, error) {
+	text, err := os.ReadFile(filepath.Join(r.dir, "a.txt"))
+	if err != nil {
+		return worktree.Diff{}, err
+	}
+	d := worktree.Diff{Exact: true}
+	if _, added, ok := strings.Cut(string(text), "\n"); ok && added != "" {
+		d.Patch = []byte("diff --git a/a.txt b/a.txt\n+" + added)
+	}
+	return d, nil
+}
+
+// Check implements worktree.Differ.
+func (repository) Check(_ context.Context, patch []byte) (worktree.CheckResult, error) {
+	return worktree.CheckResult{Patch: patch}, nil
+}
+
+// Hash implements worktree.Differ.
+func (repository) Hash(context.Context) (string, error) { return "", nil }
+
+// attempt is an attempt of an agent in a folder with the file a.txt.
 type attempt struct {
 	provider *fake.Server
 	url      string
@@ -61,13 +97,11 @@ type attempt struct {
 func newAttempt(t *testing.T, c fake.Config) *attempt {
 	t.Helper()
 	a := &attempt{dir: t.TempDir()}
-	cmd := exec.CommandContext(t.Context(), "bash", "-ec", `git init -q . && echo one > a.txt && git add . && git -c user.name=a -c user.email=a@b commit -qm base`)
-	cmd.Dir = a.dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	err := os.WriteFile(filepath.Join(a.dir, "a.txt"), []byte("one\n"), 0o600)
+	if err != nil {
+		t.Fatal(err)
 	}
 	c.Price = price
-	var err error
 	if c.Script == nil {
 		if c.Script, err = scripted.Parse("r", []byte(`"*": ["Look:\n\n`+"```bash\\ncat a.txt\\n```"+`", "Change:\n\n`+"```bash\\necho two >> a.txt\\n```"+`", "`+"```bash\\necho COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT\\n```"+`"]`)); err != nil {
 			t.Fatal(err)
@@ -103,24 +137,55 @@ func newAttempt(t *testing.T, c fake.Config) *attempt {
 	})
 	m := raw.New(raw.Config{BaseURL: a.url + "/v1", Key: key, Price: price, HTTPClient: client})
 	a.session = agent.Session{
-		Model: retry.New(m, retry.Policy{MaxTries: 2}), Environment: untimed{sandbox}, Recorder: &a.journal, Task: agent.Task{Text: "fix it"},
+		Model: retry.New(m, retry.Policy{MaxTries: 2}), Environment: untimed{sandbox, false}, Recorder: &a.journal, Task: agent.Task{Text: "fix it"},
+		Repository: repository{a.dir},
 	}
 	return a
 }
 
-// untimed pauses an attempt's clock during all commands but the agent's. A slow
-// machine then does not reach a short time limit before the agent starts.
-type untimed struct{ env.Environment }
+// useGit makes the folder a repository of git.
+func (a *attempt) useGit(t *testing.T) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "bash", "-ec", `git init -q . && git add . && git -c user.name=a -c user.email=a@b commit -qm base`)
+	cmd.Dir = a.dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	a.session.Repository = nil
+}
+
+// untimed pauses an attempt's clock during all commands but the agent's, and during that
+// one until it prints. A slow machine then does not reach a short time limit too early.
+type untimed struct {
+	env.Environment
+	untilOutput bool
+}
 
 func (u untimed) Execute(ctx context.Context, c env.Command) (env.Result, error) {
-	if c.Bridge == nil {
-		defer model.BeginPause(ctx)()
+	if c.Bridge != nil && !u.untilOutput {
+		return u.Environment.Execute(ctx, c)
+	}
+	resume := sync.OnceFunc(model.BeginPause(ctx))
+	defer resume()
+	if onOutput := c.OnOutput; c.Bridge != nil {
+		c.OnOutput = func(p []byte) {
+			resume()
+			if onOutput != nil {
+				onOutput(p)
+			}
+		}
 	}
 	return u.Environment.Execute(ctx, c)
 }
 
 func (a *attempt) run(t *testing.T, cfg agent.Config, def external.Definition) trajectories.Outcome {
 	t.Helper()
+	return a.runWith(t, cfg, def, external.Config{})
+}
+
+func (a *attempt) runWith(t *testing.T, cfg agent.Config, def external.Definition, run external.Config) trajectories.Outcome {
+	t.Helper()
+	run.ModelName, run.Dialects = "real", []string{"chat", "responses", "messages", "gemini"}
 	cfg.SystemTemplate, cfg.InstanceTemplate, cfg.ObservationTemplate, cfg.FormatErrorTemplate = "s", "i", "o", "f"
 	cfg.MaxFormatErrors, cfg.Autosubmit, cfg.PatchExclude = 3, true, def.Exclude
 	own, err := agent.New(cfg)
@@ -133,7 +198,7 @@ func (a *attempt) run(t *testing.T, cfg agent.Config, def external.Definition) t
 	if def.Prompt == "" {
 		def.Prompt, def.Task = external.PromptStdin, "{task}"
 	}
-	return external.New(own, def, external.Config{ModelName: "real", Dialects: []string{"chat", "responses", "messages", "gemini"}}).Run(t.Context(), a.session)
+	return external.New(own, def, run).Run(t.Context(), a.session)
 }
 
 // ask is a shell function that makes one request and prints the answer.
@@ -146,14 +211,20 @@ cat <&3
 `
 
 func TestOutcomes(t *testing.T) {
+	soon := func(c *agent.Config, s *agent.Session) { // after the first output
+		c.WallTimeLimit = 1
+		s.Environment = untimed{s.Environment, true}
+	}
 	for name, tt := range map[string]struct {
 		command string
 		change  func(*agent.Config, *agent.Session)
 		fault   string
 		exclude []string
+		grace   time.Duration
 		class   trajectories.Class
 		status  string
 		steps   int
+		git     bool   // of which the command takes notice
 		patch   bool   // the patch adds "two" to a.txt
 		text    string // in the error or a warning
 	}{
@@ -161,24 +232,24 @@ func TestOutcomes(t *testing.T) {
 		"is missing":      {command: "no-such-agent", class: trajectories.Environment, status: "AgentNotStarted", text: "not found"},
 		"works":           {command: "ask; echo two >> a.txt", class: trajectories.Submitted, status: "Submitted", steps: 1, patch: true},
 		"fails":           {command: "ask; echo two >> a.txt; exit 3", class: trajectories.Submitted, status: "Submitted", steps: 1, patch: true, text: "AgentExited(3)"},
-		"commits":         {command: "ask; echo two >> a.txt; git -c user.name=a -c user.email=a@b commit -qam x", class: trajectories.Submitted, status: "Submitted", steps: 1, patch: true},
+		"commits":         {command: "ask; echo two >> a.txt; git -c user.name=a -c user.email=a@b commit -qam x", git: true, class: trajectories.Submitted, status: "Submitted", steps: 1, patch: true},
 		"forks and stays": {command: "ask; (setsid sleep 600 &); echo two >> a.txt", class: trajectories.Submitted, status: "Submitted", steps: 1, patch: true},
 		"writes 50 MB":    {command: "ask; head -c 50000000 /dev/zero; echo two >> a.txt", class: trajectories.Submitted, status: "Submitted", steps: 1, patch: true},
 		"speaks garbage":  {command: "ask; head -c 300000 /dev/urandom >/dev/tcp/${MINI_BRIDGE%:*}/${MINI_BRIDGE#*:}; echo two >> a.txt", class: trajectories.Submitted, status: "Submitted", steps: 1, patch: true},
 		"leaves state": {
-			command: "ask; mkdir .state; echo two > .state/x; echo two >> a.txt", exclude: []string{".state/"},
+			command: "ask; mkdir .state; echo two > .state/x; echo two >> a.txt", exclude: []string{".state/"}, git: true,
 			class: trajectories.Submitted, status: "Submitted", steps: 1, patch: true,
 		},
 		"never exits": {
-			command: "ask; echo two >> a.txt; sleep 600", change: func(c *agent.Config, _ *agent.Session) { c.WallTimeLimit = 10 },
+			command: "ask >/dev/null; echo two >> a.txt; echo done; sleep 600", change: soon,
 			class: trajectories.Limit, status: "TimeExceeded", steps: 1, patch: true,
 		},
 		"never asks": {
-			command: "sleep 600", change: func(c *agent.Config, _ *agent.Session) { c.WallTimeLimit = 3 },
+			command: "sleep 600", change: func(c *agent.Config, _ *agent.Session) { c.WallTimeLimit = 1 },
 			class: trajectories.Environment, status: "AgentNotStarted",
 		},
 		"reconnects for ever": {
-			command: "ask; echo two >> a.txt; while true; do exec 3<>/dev/tcp/${MINI_BRIDGE%:*}/${MINI_BRIDGE#*:}; sleep 0.1; done", change: func(c *agent.Config, _ *agent.Session) { c.WallTimeLimit = 10 },
+			command: "ask >/dev/null; echo two >> a.txt; echo done; while true; do exec 3<>/dev/tcp/${MINI_BRIDGE%:*}/${MINI_BRIDGE#*:}; sleep 0.1; done", change: soon,
 			class: trajectories.Limit, status: "TimeExceeded", steps: 1, patch: true,
 		},
 		"at the step limit": {
@@ -186,7 +257,7 @@ func TestOutcomes(t *testing.T) {
 			class: trajectories.Limit, status: "LimitsExceeded", steps: 1, patch: true,
 		},
 		"ignores the limit": {
-			command: "ask; echo two >> a.txt; while true; do ask; sleep 0.2; done", change: func(c *agent.Config, _ *agent.Session) { c.StepLimit = 2 },
+			command: "ask; echo two >> a.txt; while true; do ask; sleep 0.2; done", grace: time.Second, change: func(c *agent.Config, _ *agent.Session) { c.StepLimit = 2 },
 			class: trajectories.Limit, status: "LimitsExceeded", steps: 2, patch: true,
 		},
 		"without a budget": {
@@ -205,11 +276,14 @@ func TestOutcomes(t *testing.T) {
 				c.Plan = &fake.Plan{Rules: []fake.Rule{{Faults: []string{tt.fault}}}}
 			}
 			a := newAttempt(t, c)
+			if tt.git {
+				a.useGit(t)
+			}
 			var cfg agent.Config
 			if tt.change != nil {
 				tt.change(&cfg, &a.session)
 			}
-			out := a.run(t, cfg, external.Definition{Command: ask + tt.command, Exclude: tt.exclude})
+			out := a.runWith(t, cfg, external.Definition{Command: ask + tt.command, Exclude: tt.exclude}, external.Config{LimitGrace: tt.grace})
 			if out.Class != tt.class || out.ExitStatus != tt.status || out.Steps != tt.steps {
 				t.Errorf("outcome %s %s after %d steps: %s", out.Class, out.ExitStatus, out.Steps, out.Error)
 			}

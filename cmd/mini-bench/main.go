@@ -6,7 +6,7 @@
 // compared with each other; figures of different runs cannot, unless the machine is
 // otherwise idle.
 //
-//	mini-bench -mini bin/mini -image mini-base:latest [step ask batch life flood many scrub]
+//	mini-bench -mini bin/mini -image mini-base:latest [step ask batch life flood many attempt scrub]
 //
 // Each figure with a limit is printed as ok or EXCEEDED; the exit code is 1 if any is
 // exceeded.
@@ -49,6 +49,7 @@ var parts = []part{
 	{"life", (*bench).lifecycle},
 	{"flood", (*bench).flood},
 	{"many", (*bench).idleContainers},
+	{"attempt", (*bench).attempt},
 	{"scrub", (*bench).scrub},
 }
 
