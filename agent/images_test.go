@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/agent/agenttest"
 	"github.com/minibench/mini/agent/protocol"
 	"github.com/minibench/mini/model"
 )
@@ -109,9 +110,9 @@ func TestTaskImages(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := replies(bash(submit))
-			repo := newRepository(t)
+			repo := agenttest.NewRepository(t)
 			out := a.Run(t.Context(), agent.Session{
-				Model: s, Environment: repo.sandbox, Repository: repo, Recorder: &testRecorder{}, Task: agent.Task{Text: "task", Instance: tt.row},
+				Model: s, Environment: repo.Sandbox, Repository: repo, Recorder: &testRecorder{}, Task: agent.Task{Text: "task", Instance: tt.row},
 			})
 			prompt := s.prompts[0][1]
 			if prompt.Content != tt.want || len(prompt.Images) != tt.images {

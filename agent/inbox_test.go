@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/agent/agenttest"
 	"github.com/minibench/mini/agent/protocol"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
@@ -335,8 +336,8 @@ func TestInbox(t *testing.T) {
 				s.cfg.Protocol = protocol.Tools
 			}
 			s.script = tt.script(s)
-			repo := newRepository(t)
-			s.Session = agent.Session{Model: s.script, Environment: untimed{repo.sandbox}, Repository: repo, Inbox: s.inbox, Task: agent.Task{Text: "task"}}
+			repo := agenttest.NewRepository(t)
+			s.Session = agent.Session{Model: s.script, Environment: untimed{repo.Sandbox}, Repository: repo, Inbox: s.inbox, Task: agent.Task{Text: "task"}}
 			tt.set(t, s)
 			out, journal := s.run(t)
 			if out.ExitStatus != tt.status {
@@ -397,8 +398,8 @@ func TestInterruptModelCall(t *testing.T) {
 	s.script = replies()
 	s.script.errs = map[int]error{}
 	asked := make(chan struct{}, 2)
-	repo := newRepository(t)
-	s.Session = agent.Session{Model: announcingModel{s.script, asked}, Environment: repo.sandbox, Repository: repo, Inbox: s.inbox, Task: agent.Task{Text: "task"}}
+	repo := agenttest.NewRepository(t)
+	s.Session = agent.Session{Model: announcingModel{s.script, asked}, Environment: repo.Sandbox, Repository: repo, Inbox: s.inbox, Task: agent.Task{Text: "task"}}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -438,8 +439,8 @@ func TestResumeAfterSubmission(t *testing.T) {
 				s.cfg.Protocol = protocol.Tools
 				s.script = &scriptedModel{replies: []model.Reply{toolReply("echo x >> log; " + submit)}}
 			}
-			repo := newRepository(t)
-			s.Session = agent.Session{Model: s.script, Environment: repo.sandbox, Repository: repo, Inbox: s.inbox, Task: agent.Task{Text: "task"}}
+			repo := agenttest.NewRepository(t)
+			s.Session = agent.Session{Model: s.script, Environment: repo.Sandbox, Repository: repo, Inbox: s.inbox, Task: agent.Task{Text: "task"}}
 			_, path := s.run(t)
 
 			state, err := agent.ReadResumeState(trajectories.Read(path))
@@ -460,7 +461,7 @@ func TestResumeAfterSubmission(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			out := a.Run(t.Context(), agent.Session{Model: resumed, Environment: repo.sandbox, Repository: repo, Recorder: journal, Inbox: inbox, Resume: state})
+			out := a.Run(t.Context(), agent.Session{Model: resumed, Environment: repo.Sandbox, Repository: repo, Recorder: journal, Inbox: inbox, Resume: state})
 			if err := errors.Join(journal.Close()); err != nil {
 				t.Fatal(err)
 			}

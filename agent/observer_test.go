@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/agent/agenttest"
 	"github.com/minibench/mini/agent/events"
 	"github.com/minibench/mini/model"
 )
@@ -44,9 +45,9 @@ func TestEvents(t *testing.T) {
 	talk := agent.NewInbox()
 	talk.Steer("be quick")
 	asked := 0
-	repo := newRepository(t)
+	repo := agenttest.NewRepository(t)
 	out := a.Run(t.Context(), agent.Session{
-		Model: streamingModel{replies(bash("echo a; exit 3"), "no command", bash("never"), bash(submit))}, Environment: repo.sandbox, Repository: repo, Recorder: &testRecorder{},
+		Model: streamingModel{replies(bash("echo a; exit 3"), "no command", bash("never"), bash(submit))}, Environment: repo.Sandbox, Repository: repo, Recorder: &testRecorder{},
 		Task: agent.Task{Text: "task"}, Inbox: talk, Events: bus, StartEvent: events.RunStarted{Model: "some-model"},
 		Approver: approverFunc(func(p agent.ApprovalRequest) agent.Decision {
 			if strings.Contains(p.Command, "never") {

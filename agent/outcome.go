@@ -31,7 +31,7 @@ func (a *Agent) runSession(ctx context.Context, s Session, work func(*run, conte
 	r.times.SandboxStart = trajectories.Seconds(s.StartupTime)
 	r.toolAttempt.run = r
 	if r.Repository == nil {
-		r.Repository = gitRepository{}
+		r.Repository = GitRepository{}
 	}
 	if s.Tools != nil && r.info.Tools {
 		r.capabilities = s.Tools.Capabilities()

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/agent/agenttest"
 	"github.com/minibench/mini/agent/protocol"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
@@ -133,8 +134,8 @@ func TestPlainReplyAsksTheUser(t *testing.T) {
 	s := &scriptedModel{replies: []model.Reply{plainReply("Which file?"), plainReply("Sure?"), plainReply("Done."), finished(bash(submit), model.FinishStop)}}
 	answers := sequence("a.txt", "yes")
 	rec := newRecorder()
-	repo := newRepository(t)
-	out := a.Run(t.Context(), agent.Session{Model: s, Environment: repo.sandbox, Repository: repo, Recorder: rec, User: fakeUser{says: answers}})
+	repo := agenttest.NewRepository(t)
+	out := a.Run(t.Context(), agent.Session{Model: s, Environment: repo.Sandbox, Repository: repo, Recorder: rec, User: fakeUser{says: answers}})
 	if out.ExitStatus != "Submitted" || out.Steps != 4 {
 		t.Errorf("%s after %d steps: %s", out.ExitStatus, out.Steps, out.Error)
 	}
@@ -175,8 +176,8 @@ func TestResumeAfterFormatErrors(t *testing.T) {
 			if text != "" {
 				inbox.Interrupt(message(text))
 			}
-			repo := newRepository(t)
-			out := a.Run(t.Context(), agent.Session{Model: m, Environment: repo.sandbox, Repository: repo, Recorder: rec, Resume: state, Inbox: inbox})
+			repo := agenttest.NewRepository(t)
+			out := a.Run(t.Context(), agent.Session{Model: m, Environment: repo.Sandbox, Repository: repo, Recorder: rec, Resume: state, Inbox: inbox})
 			last := m.prompts[0][len(m.prompts[0])-1].Content
 			if out.ExitStatus != "Submitted" || !strings.Contains(last, text) {
 				t.Errorf("%s %s; the model is asked %q", out.ExitStatus, out.Error, last)

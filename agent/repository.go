@@ -27,16 +27,16 @@ type Repository interface {
 	Open(ctx context.Context, sandbox env.Environment, cfg worktree.Config) (*worktree.Tree, error)
 }
 
-// gitRepository is the Repository with git in the sandbox.
-type gitRepository struct{}
+// GitRepository is the Repository with git in the sandbox.
+type GitRepository struct{}
 
 // Scrub implements Repository.
-func (gitRepository) Scrub(ctx context.Context, sandbox env.Environment) (worktree.ScrubReport, error) {
+func (GitRepository) Scrub(ctx context.Context, sandbox env.Environment) (worktree.ScrubReport, error) {
 	return worktree.Scrub(ctx, sandbox)
 }
 
 // Open implements Repository.
-func (gitRepository) Open(ctx context.Context, sandbox env.Environment, cfg worktree.Config) (*worktree.Tree, error) {
+func (GitRepository) Open(ctx context.Context, sandbox env.Environment, cfg worktree.Config) (*worktree.Tree, error) {
 	return worktree.Open(ctx, sandbox, cfg)
 }
 

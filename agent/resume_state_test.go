@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/agent/agenttest"
 	"github.com/minibench/mini/agent/worktree"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/model"
@@ -68,8 +69,8 @@ func resume(ctx context.Context, t *testing.T, cfg agent.Config, m model.Model, 
 		t.Fatal(err)
 	}
 	rec.records[n].Parent = state.LastRecord
-	repo := newRepository(t)
-	return a.Run(ctx, agent.Session{Model: m, Environment: repo.sandbox, Repository: repo, Recorder: rec, Task: agent.Task{Text: "task"}, Resume: state}), state
+	repo := agenttest.NewRepository(t)
+	return a.Run(ctx, agent.Session{Model: m, Environment: repo.Sandbox, Repository: repo, Recorder: rec, Task: agent.Task{Text: "task"}, Resume: state}), state
 }
 
 // conversation returns the messages of the records.
@@ -172,8 +173,8 @@ func (r *firstSession) run(t *testing.T) trajectories.Outcome {
 	if ctx == nil {
 		ctx = t.Context()
 	}
-	repo := newRepository(t)
-	return a.Run(ctx, agent.Session{Model: r.m, Environment: repo.sandbox, Repository: repo, Recorder: r.rec, Task: agent.Task{Text: "task"}})
+	repo := agenttest.NewRepository(t)
+	return a.Run(ctx, agent.Session{Model: r.m, Environment: repo.Sandbox, Repository: repo, Recorder: r.rec, Task: agent.Task{Text: "task"}})
 }
 
 // An interrupted attempt has answers to skipped calls, a diff and an outcome at
@@ -269,8 +270,8 @@ func TestRebuildFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	repo := newRepository(t)
-	out := a.Run(t.Context(), agent.Session{Model: replies(), Environment: repo.sandbox, Repository: repo, Recorder: rec, Resume: state})
+	repo := agenttest.NewRepository(t)
+	out := a.Run(t.Context(), agent.Session{Model: replies(), Environment: repo.Sandbox, Repository: repo, Recorder: rec, Resume: state})
 	if out.Class != trajectories.Interrupted || out.ExitStatus != "Diverged" || out.Steps != 1 || out.PartialPatch != nil {
 		t.Errorf("%+v", out)
 	}

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/agent/agenttest"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/helper/child/childtest"
 	"github.com/minibench/mini/env/local"
@@ -138,8 +139,8 @@ func (u untimed) Execute(ctx context.Context, c env.Command) (env.Result, error)
 // run runs an attempt at a repository in memory.
 func run(ctx context.Context, t *testing.T, cfg agent.Config, s *scriptedModel, rec agent.Recorder) trajectories.Outcome {
 	t.Helper()
-	repo := newRepository(t)
-	return runIn(ctx, t, cfg, repo.sandbox, repo, s, rec)
+	repo := agenttest.NewRepository(t)
+	return runIn(ctx, t, cfg, repo.Sandbox, repo, s, rec)
 }
 
 // runWithGit runs an attempt with real bash and git.
@@ -299,10 +300,10 @@ func TestLostSandbox(t *testing.T) {
 				t.Fatal(err)
 			}
 			rec := &testRecorder{}
-			repo := newRepository(t)
+			repo := agenttest.NewRepository(t)
 			out := a.Run(t.Context(), agent.Session{
 				Model:       replies(bash("echo two >> a.txt"), bash("lose it")),
-				Environment: lostSandbox{repo.sandbox, status}, Repository: repo, Recorder: rec, Task: agent.Task{Text: "task"},
+				Environment: lostSandbox{repo.Sandbox, status}, Repository: repo, Recorder: rec, Task: agent.Task{Text: "task"},
 			})
 			if out.Class != class || out.ExitStatus != string(status) || out.Error == "" || out.Hint == "" {
 				t.Errorf("%s %s, error %q, hint %q", out.Class, out.ExitStatus, out.Error, out.Hint)

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/agent/agenttest"
 	"github.com/minibench/mini/agent/protocol"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
@@ -175,9 +176,9 @@ func TestToolCallHistories(t *testing.T) {
 				t.Fatal(err)
 			}
 			rec, asked := &testRecorder{}, 0
-			repo := newRepository(t)
+			repo := agenttest.NewRepository(t)
 			out := a.Run(t.Context(), agent.Session{
-				Model: tt.script, Environment: untimed{repo.sandbox}, Repository: repo, Recorder: rec, Task: agent.Task{Text: "task"},
+				Model: tt.script, Environment: untimed{repo.Sandbox}, Repository: repo, Recorder: rec, Task: agent.Task{Text: "task"},
 				Approver: approverFunc(func(agent.ApprovalRequest) agent.Decision {
 					if asked++; asked == tt.reject {
 						return agent.Decision{Action: agent.Deny, By: agent.ByUser, Reason: "no"}

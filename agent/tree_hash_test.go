@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/agent/agenttest"
 	"github.com/minibench/mini/agent/worktree"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/model"
@@ -14,14 +15,14 @@ import (
 
 // hashingRepository reports when its files are hashed.
 type hashingRepository struct {
-	*fakeRepository
+	*agenttest.Repository
 	started, hashed chan struct{}
 	hangs           bool // until it is cancelled
 	cancelled       int
 }
 
 func (r *hashingRepository) Open(ctx context.Context, sandbox env.Environment, cfg worktree.Config) (*worktree.Tree, error) {
-	tree, err := r.fakeRepository.Open(ctx, sandbox, cfg)
+	tree, err := r.Repository.Open(ctx, sandbox, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +36,7 @@ func (r *hashingRepository) Hash(ctx context.Context) (string, error) {
 		<-ctx.Done()
 		return "", context.Cause(ctx)
 	}
-	tree, err := r.fakeRepository.Hash(ctx)
+	tree, err := r.Repository.Hash(ctx)
 	r.hashed <- struct{}{}
 	return tree, err
 }
@@ -83,7 +84,7 @@ func TestTreeHash(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			repo := &hashingRepository{fakeRepository: newRepository(t), started: make(chan struct{}), hashed: make(chan struct{}, 9), hangs: tt.hangs}
+			repo := &hashingRepository{Repository: agenttest.NewRepository(t), started: make(chan struct{}), hashed: make(chan struct{}, 9), hangs: tt.hangs}
 			m := waitingModel{replies("```bash\necho new > added\n```", "```bash\ntrue\n```", "```bash\necho COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT\n```"), repo.hashed}
 			if tt.hangs {
 				m.waits = repo.started
@@ -96,7 +97,7 @@ func TestTreeHash(t *testing.T) {
 				t.Fatal(err)
 			}
 			rec := newRecorder()
-			out := a.Run(t.Context(), agent.Session{Model: m, Environment: repo.sandbox, Repository: repo, Recorder: rec, Task: agent.Task{Text: "task"}, RecordTreeHashes: true})
+			out := a.Run(t.Context(), agent.Session{Model: m, Environment: repo.Sandbox, Repository: repo, Recorder: rec, Task: agent.Task{Text: "task"}, RecordTreeHashes: true})
 			if out.Class != trajectories.Submitted {
 				t.Fatalf("%+v", out)
 			}

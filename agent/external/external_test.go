@@ -17,8 +17,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/agent/agenttest"
 	"github.com/minibench/mini/agent/external"
-	"github.com/minibench/mini/agent/worktree"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/helper/child/childtest"
 	"github.com/minibench/mini/env/local"
@@ -51,40 +51,6 @@ func (j *journal) Append(t trajectories.Type, data any) (trajectories.Record, er
 	return r, err
 }
 
-// repository stands for git: its patch is what a.txt has after the first line.
-type repository struct{ dir string }
-
-// Scrub implements agent.Repository. It finds nothing to remove.
-func (repository) Scrub(context.Context, env.Environment) (worktree.ScrubReport, error) {
-	return worktree.ScrubReport{}, nil
-}
-
-// Open implements agent.Repository.
-func (r repository) Open(_ context.Context, _ env.Environment, _ worktree.Config) (*worktree.Tree, error) {
-	return worktree.New(worktree.State{Base: strings.Repeat("a", 40)}, r), nil
-}
-
-// Diff implements worktree.Differ.
-func (r repository) Diff(context.Context) (worktree.Diff, error) {
-	text, err := os.ReadFile(filepath.Join(r.dir, "a.txt"))
-	if err != nil {
-		return worktree.Diff{}, err
-	}
-	d := worktree.Diff{Exact: true}
-	if _, added, ok := strings.Cut(string(text), "\n"); ok && added != "" {
-		d.Patch = []byte("diff --git a/a.txt b/a.txt\n+" + added)
-	}
-	return d, nil
-}
-
-// Check implements worktree.Differ.
-func (repository) Check(_ context.Context, patch []byte) (worktree.CheckResult, error) {
-	return worktree.CheckResult{Patch: patch}, nil
-}
-
-// Hash implements worktree.Differ.
-func (repository) Hash(context.Context) (string, error) { return "", nil }
-
 // attempt is an attempt of an agent in a folder with the file a.txt.
 type attempt struct {
 	provider *fake.Server
@@ -96,12 +62,10 @@ type attempt struct {
 
 func newAttempt(t *testing.T, c fake.Config) *attempt {
 	t.Helper()
-	a := &attempt{dir: t.TempDir()}
-	err := os.WriteFile(filepath.Join(a.dir, "a.txt"), []byte("one\n"), 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	repo := agenttest.NewRepository(t)
+	a := &attempt{dir: repo.Dir}
 	c.Price = price
+	var err error
 	if c.Script == nil {
 		if c.Script, err = scripted.Parse("r", []byte(`"*": ["Look:\n\n`+"```bash\\ncat a.txt\\n```"+`", "Change:\n\n`+"```bash\\necho two >> a.txt\\n```"+`", "`+"```bash\\necho COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT\\n```"+`"]`)); err != nil {
 			t.Fatal(err)
@@ -138,7 +102,7 @@ func newAttempt(t *testing.T, c fake.Config) *attempt {
 	m := raw.New(raw.Config{BaseURL: a.url + "/v1", Key: key, Price: price, HTTPClient: client})
 	a.session = agent.Session{
 		Model: retry.New(m, retry.Policy{MaxTries: 2}), Environment: untimed{sandbox, false}, Recorder: &a.journal, Task: agent.Task{Text: "fix it"},
-		Repository: repository{a.dir},
+		Repository: repo,
 	}
 	return a
 }

@@ -67,6 +67,7 @@ func OnlyGroups(names ...string) Option {
 type group struct {
 	name string
 	run  func(*testing.T, suite)
+	own  bool // needs an environment that no other group uses
 }
 
 // suite holds the environment under test and its options.
@@ -76,41 +77,44 @@ type suite struct {
 	lacks     map[Capability]string            // the reason for each missing capability
 	parallel  bool                             // groups may run in parallel
 	only      []string                         // the groups to run; empty for all
+	common    env.Environment                  // of the groups that need none of their own
 }
 
-// Run runs all tests with new environments. open returns a running environment; Run
-// closes it. See the package comment for the requirements, and WithoutCapability for exceptions.
+// Run runs all tests. open returns a new, running environment; Run closes it. Groups of
+// tests that leave nothing behind share one. See the package comment for the
+// requirements, and WithoutCapability for exceptions.
 func Run(t *testing.T, open func(t *testing.T) env.Environment, options ...Option) {
 	t.Helper()
 	s := suite{open: open, lacks: map[Capability]string{}}
 	for _, o := range options {
 		o(&s)
 	}
+	common := startWith(t, open).Environment
 	for _, group := range append([]group{
-		{"Output", output},
-		{"ExitCodes", exitCodes},
-		{"Settings", settings},
-		{"Scripts", scripts},
-		{"OutputLimits", outputLimits},
-		{"Sinks", sinks},
-		{"OnOutput", onOutput},
-		{"Submissions", submissions},
-		{"Timeouts", timeouts},
-		{"TimeoutDurations", timeoutDurations},
-		{"EarlierProcesses", earlierProcesses},
-		{"Users", users},
-		{"ForkBombs", forkBombs},
-		{"PID1", pid1},
-		{"Memory", memory},
-		{"Background", background},
-		{"Cancel", cancellation},
-		{"OneAtATime", oneAtATime},
-		{"Concurrency", concurrency},
-		{"Files", fileTransfer},
-		{"Tools", toolCalls},
-		{"Nested", nestedCommands},
-		{"Bridge", bridges},
-		{"Close", closeEnvironment},
+		{name: "Output", run: output},
+		{name: "ExitCodes", run: exitCodes},
+		{name: "Settings", run: settings},
+		{name: "Scripts", run: scripts},
+		{name: "OutputLimits", run: outputLimits},
+		{name: "Sinks", run: sinks},
+		{name: "OnOutput", run: onOutput},
+		{name: "Submissions", run: submissions},
+		{"Timeouts", timeouts, true},
+		{"TimeoutDurations", timeoutDurations, true},
+		{"EarlierProcesses", earlierProcesses, true},
+		{"Users", users, true},
+		{"ForkBombs", forkBombs, true},
+		{"PID1", pid1, true},
+		{"Memory", memory, true},
+		{"Background", background, true},
+		{"Cancel", cancellation, true},
+		{"OneAtATime", oneAtATime, true},
+		{"Concurrency", concurrency, true},
+		{"Files", fileTransfer, true},
+		{"Tools", toolCalls, true},
+		{"Nested", nestedCommands, true},
+		{"Bridge", bridges, true},
+		{"Close", closeEnvironment, true},
 	}, moreGroups()...) {
 		if len(s.only) > 0 && !slices.Contains(s.only, group.name) {
 			continue
@@ -119,6 +123,10 @@ func Run(t *testing.T, open func(t *testing.T) env.Environment, options ...Optio
 			// Most groups are idle most of the time; Concurrency is not.
 			if (s.parallel || s.lacks[OwnProcesses] == "") && group.name != "Concurrency" {
 				t.Parallel()
+			}
+			s := s
+			if !group.own {
+				s.common = common
 			}
 			group.run(t, s)
 		})
@@ -146,6 +154,9 @@ type sandbox struct {
 
 func (s suite) start(t *testing.T) sandbox {
 	t.Helper()
+	if s.common != nil {
+		return sandbox{s.common, t}
+	}
 	return startWith(t, s.open)
 }
 

@@ -13,11 +13,11 @@ import (
 // moreGroups returns the groups that run only with the build tag full.
 func moreGroups() []group {
 	return []group{
-		{"Sizes", sizes},
-		{"Escapes", singleEscapes},
-		{"MoreForkBombs", moreForkBombs},
-		{"NestedForkBombs", nestedForkBombs},
-		{"MoreMemory", moreMemory},
+		{"Sizes", sizes, true},
+		{"Escapes", singleEscapes, true},
+		{"MoreForkBombs", moreForkBombs, true},
+		{"NestedForkBombs", nestedForkBombs, true},
+		{"MoreMemory", moreMemory, true},
 	}
 }
 

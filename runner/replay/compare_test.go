@@ -220,11 +220,11 @@ func TestBounds(t *testing.T) {
 		return b.String()
 	}
 	for name, pair := range map[string][2]string{
-		"no line is the same":   {many("a%d\n", 1<<20), many("b%d\n", 1<<20)},
-		"one line":              {strings.Repeat("{1,", 1<<22), strings.Repeat("{2,", 1<<22)},
-		"all braces":            {strings.Repeat("{", 1<<20) + "1", strings.Repeat("{", 1<<20) + "2"},
-		"empty lines":           {"x" + strings.Repeat("\n", 1<<22), "y" + strings.Repeat("\n", 1<<22)},
-		"noise beyond all care": {many("in 0.%ds\n", 1<<20) + "x", many("in 1.%ds\n", 1<<20) + "y"},
+		"no line is the same":   {many("a%d\n", 1<<16), many("b%d\n", 1<<16)},
+		"one line":              {strings.Repeat("{1,", 1<<18), strings.Repeat("{2,", 1<<18)},
+		"all braces":            {strings.Repeat("{", 1<<18) + "1", strings.Repeat("{", 1<<18) + "2"},
+		"empty lines":           {"x" + strings.Repeat("\n", 1<<18), "y" + strings.Repeat("\n", 1<<18)},
+		"noise beyond all care": {many("in 0.%ds\n", 1<<17) + "x", many("in 1.%ds\n", 1<<17) + "y"},
 	} {
 		if got := Compare(recorded(pair[0]), result(pair[1]), nil); got.Match != OutputDiffers || len(got.Difference) > 1000 {
 			t.Errorf("%s: %s, %d bytes of difference", name, got.Match, len(got.Difference))

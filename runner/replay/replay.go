@@ -27,6 +27,8 @@ type Config struct {
 	// Scrub removes later commits from the repository before the first step.
 	Scrub    bool
 	Worktree worktree.Config
+	// Repository answers for the repository in Environment; nil means git there.
+	Repository agent.Repository
 	// Ignore matches parts of outputs that may differ.
 	Ignore IgnoreRules
 	// StopAtFirstDivergence stops after the first command that diverges.
@@ -97,6 +99,9 @@ func (r Result) Reproduced() bool {
 // cannot be prepared or was lost, or ctx ended; the Result then has the commands
 // that were rerun before.
 func Run(ctx context.Context, c Config) (Result, error) {
+	if c.Repository == nil {
+		c.Repository = agent.GitRepository{}
+	}
 	r := &replayRun{Config: c, Result: Result{Commands: []Command{}, Diff: Diff{State: NotTaken}}}
 	err := r.run(ctx)
 	return r.Result, err
@@ -205,12 +210,12 @@ func orCause(ctx context.Context, err error) error {
 // The state of the files at this time is the base of the final diff.
 func (r *replayRun) openTree(ctx context.Context) (*worktree.Tree, error) {
 	if r.Scrub {
-		_, err := worktree.Scrub(ctx, r.Environment)
+		_, err := r.Repository.Scrub(ctx, r.Environment)
 		if err != nil && !errors.Is(err, worktree.ErrNoRepository) && !errors.Is(err, worktree.ErrNotDisposable) {
 			return nil, orCause(ctx, fmt.Errorf("scrub repository: %w", err))
 		}
 	}
-	tree, err := worktree.Open(ctx, r.Environment, r.Worktree)
+	tree, err := r.Repository.Open(ctx, r.Environment, r.Worktree)
 	if err != nil {
 		return nil, orCause(ctx, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/agent/agenttest"
 	"github.com/minibench/mini/agent/worktree"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/local"
@@ -20,12 +21,20 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// newSandbox returns a sandbox with a small repository.
-func newSandbox(t *testing.T) env.Environment {
+// open is a function that opens a sandbox whose folder has a small repository.
+type open func(t *testing.T) (env.Environment, agent.Repository)
+
+func inMemory(t *testing.T) (env.Environment, agent.Repository) {
+	t.Helper()
+	repo := agenttest.NewRepository(t)
+	return repo.Sandbox, repo
+}
+
+func withGit(t *testing.T) (env.Environment, agent.Repository) {
 	t.Helper()
 	dir := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), "sh", "-ec",
-		"git init -q .; echo one > a; git add a; git -c user.name=n -c user.email=n@example.org commit -qm first")
+		"git init -q .; echo one > a.txt; git add a.txt; git -c user.name=n -c user.email=n@example.org commit -qm first")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GIT_AUTHOR_DATE=2024-01-01T00:00:00Z", "GIT_COMMITTER_DATE=2024-01-01T00:00:00Z")
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -36,7 +45,7 @@ func newSandbox(t *testing.T) env.Environment {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = sandbox.Close(context.Background()) })
-	return sandbox
+	return sandbox, agent.GitRepository{}
 }
 
 func command(script string) env.Command {
@@ -44,10 +53,10 @@ func command(script string) env.Command {
 }
 
 // record runs commands like an attempt, one per step.
-func record(t *testing.T, commands ...string) *trajectories.Transcript {
+func record(t *testing.T, open open, commands ...string) *trajectories.Transcript {
 	t.Helper()
-	sandbox := newSandbox(t)
-	tree, err := worktree.Open(t.Context(), sandbox, worktree.Config{})
+	sandbox, repo := open(t)
+	tree, err := repo.Open(t.Context(), sandbox, worktree.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,9 +81,10 @@ func record(t *testing.T, commands ...string) *trajectories.Transcript {
 	return tr
 }
 
-func again(t *testing.T, c replay.Config) replay.Result {
+func again(t *testing.T, open open, c replay.Config) replay.Result {
 	t.Helper()
-	c.Environment, c.Command, c.Scrub = newSandbox(t), command, true
+	c.Environment, c.Repository = open(t)
+	c.Command, c.Scrub = command, true
 	res, err := replay.Run(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
@@ -84,16 +94,16 @@ func again(t *testing.T, c replay.Config) replay.Result {
 
 // work has the commands of an attempt with noise in its outputs.
 var work = []string{
-	"cat a; ls",
-	"echo two >> a; date; mktemp -u; echo pid $$",
+	"cat a.txt; ls",
+	"echo two >> a.txt; date; mktemp -u; echo pid $$",
 	"false",
-	"mkdir b; cp a b/c; git add -A; git -c user.name=n -c user.email=n@example.org commit -qm x",
-	"echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; git diff HEAD~ -- a",
+	"mkdir b; cp a.txt b/c; git add -A; git -c user.name=n -c user.email=n@example.org commit -qm x",
+	"echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; git diff HEAD~ -- a.txt b",
 }
 
 // TestChangedRecording changes a recording in one place and checks where it diverges.
 func TestChangedRecording(t *testing.T) {
-	tr := record(t, work...)
+	tr := record(t, inMemory, work...)
 	ran := func(step int) *trajectories.RecordedExecution { return &tr.Entries[2*(step-1)].Executions[0] }
 	for _, c := range []struct {
 		name   string
@@ -101,9 +111,9 @@ func TestChangedRecording(t *testing.T) {
 		change func()
 		diff   replay.DiffState
 	}{
-		{"an output", 0, func() { ran(1).Output = []byte("two\na\n") }, replay.Reproduced},
+		{"an output", 0, func() { ran(1).Output = []byte("two\na.txt\n") }, replay.Reproduced},
 		{"a returncode", 3, func() { ran(3).ExitCode = 0 }, replay.Reproduced},
-		{"a command", 0, func() { ran(2).Command = "echo three >> a" }, replay.Differs},
+		{"a command", 0, func() { ran(2).Command = "echo three >> a.txt" }, replay.Differs},
 		{"a tree", 2, func() { ran(2).Tree = strings.Repeat("0", 40) }, replay.Reproduced},
 		{"the diff", 0, func() { tr.Diff.Patch = append(tr.Diff.Patch, '\n') }, replay.Differs},
 		{"no diff", 0, func() { tr.Diff = nil }, replay.NotRecorded},
@@ -121,7 +131,7 @@ func TestChangedRecording(t *testing.T) {
 				tr.Diff = &trajectories.Diff{Base: kept.Diff.Base, Patch: patch}
 			}()
 			c.change()
-			res := again(t, replay.Config{Transcript: tr})
+			res := again(t, inMemory, replay.Config{Transcript: tr})
 			step := 0
 			if first := res.FirstDiverged(); first != nil {
 				step = first.Step
@@ -134,9 +144,9 @@ func TestChangedRecording(t *testing.T) {
 }
 
 func TestStopAtFirst(t *testing.T) {
-	tr := record(t, work...)
+	tr := record(t, inMemory, work...)
 	tr.Entries[2].Executions[0].ExitCode = 9
-	res := again(t, replay.Config{Transcript: tr, StopAtFirstDivergence: true})
+	res := again(t, inMemory, replay.Config{Transcript: tr, StopAtFirstDivergence: true})
 	if len(res.Commands) != 2 || res.Diff.State != replay.NotTaken || res.Reproduced() {
 		t.Errorf("%+v", res)
 	}
@@ -144,9 +154,9 @@ func TestStopAtFirst(t *testing.T) {
 
 // TestOutputDiffers checks a command with a different output and equal files.
 func TestOutputDiffers(t *testing.T) {
-	tr := record(t, work...)
-	sandbox := newSandbox(t)
-	tree, err := worktree.Open(t.Context(), sandbox, worktree.Config{})
+	tr := record(t, inMemory, work...)
+	sandbox, repo := inMemory(t)
+	tree, err := repo.Open(t.Context(), sandbox, worktree.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,47 +169,56 @@ func TestOutputDiffers(t *testing.T) {
 		}
 	}
 	tr.Entries[2].Executions[0].Output = []byte("another")
-	res := again(t, replay.Config{Transcript: tr})
+	res := again(t, inMemory, replay.Config{Transcript: tr})
 	if !res.Reproduced() || res.Count(replay.OutputDiffers) != 1 || !strings.Contains(res.Commands[1].Difference, `recorded "another"`) {
 		t.Errorf("%+v", res)
 	}
 	tr.Entries[2].Executions[0].Tree = tr.Entries[0].Executions[0].Tree
-	res = again(t, replay.Config{Transcript: tr})
+	res = again(t, inMemory, replay.Config{Transcript: tr})
 	if first := res.FirstDiverged(); res.Reproduced() || first == nil || first.Step != 2 || !strings.Contains(first.Difference, "the working tree is ") {
+		t.Errorf("%+v", res)
+	}
+}
+
+// TestRunWithGit replays an attempt in a repository of git.
+func TestRunWithGit(t *testing.T) {
+	tr := record(t, withGit, work[1])
+	if res := again(t, withGit, replay.Config{Transcript: tr}); !res.Reproduced() || res.Diff.State != replay.Reproduced {
 		t.Errorf("%+v", res)
 	}
 }
 
 // TestSubmission checks trajectories that have only a submission.
 func TestSubmission(t *testing.T) {
-	tr := record(t, work...)
+	tr := record(t, inMemory, work...)
 	tr.Diff = nil
 	_, text, _ := strings.Cut(string(tr.Entries[8].Executions[0].Output), "\n")
 	tr.Outcome.Submission = []byte(text)
-	if res := again(t, replay.Config{Transcript: tr}); res.Diff.State != replay.Reproduced || res.Diff.Source != "submission" {
+	if res := again(t, inMemory, replay.Config{Transcript: tr}); res.Diff.State != replay.Reproduced || res.Diff.Source != "submission" {
 		t.Errorf("%+v", res.Diff)
 	}
 	tr.Outcome.Submission = append(tr.Outcome.Submission, ' ')
-	if res := again(t, replay.Config{Transcript: tr}); res.Diff.State != replay.Differs || res.Diff.Difference == "" {
+	if res := again(t, inMemory, replay.Config{Transcript: tr}); res.Diff.State != replay.Differs || res.Diff.Difference == "" {
 		t.Errorf("%+v", res.Diff)
 	}
 }
 
 func TestInterruptedCommand(t *testing.T) {
-	tr := record(t, "echo a", "sleep 1000 & exec 2>&-; echo b")
+	tr := record(t, inMemory, "echo a", "sleep 1000 & exec 2>&-; echo b")
 	tr.Outcome.Class = trajectories.Interrupted
 	tr.Entries[2].Executions[0].Command, tr.Entries[2].Executions[0].ObservationEntry = "sleep 1000", -1
-	res := again(t, replay.Config{Transcript: tr})
+	res := again(t, inMemory, replay.Config{Transcript: tr})
 	if len(res.Commands) != 2 || res.Commands[1].Match != replay.Skipped || !res.Reproduced() {
 		t.Errorf("%+v", res)
 	}
 }
 
 func TestStopped(t *testing.T) {
-	tr := record(t, "echo a", "echo b")
+	tr := record(t, inMemory, "echo a", "echo b")
 	ctx, stop := context.WithCancelCause(t.Context())
+	sandbox, repo := inMemory(t)
 	res, err := replay.Run(ctx, replay.Config{
-		Environment: newSandbox(t), Command: command, Transcript: tr,
+		Environment: sandbox, Repository: repo, Command: command, Transcript: tr,
 		OnCommand: func(replay.Command) { stop(agent.ErrInterrupted) },
 	})
 	if !errors.Is(err, agent.ErrInterrupted) || len(res.Commands) != 1 || res.Diff.State != replay.NotTaken {

@@ -47,9 +47,9 @@ func did(command, output string) trajectories.Execution {
 
 // TestSubagentReplayer reruns the commands of subagents and reports differences.
 func TestSubagentReplayer(t *testing.T) {
-	sandbox := newSandbox(t)
+	sandbox, _ := inMemory(t)
 	children := replay.SubagentReplayer{Command: command, Journals: map[int]string{
-		1: child(t, did("echo new > b", ""), did("cat a", "one\n")),
+		1: child(t, did("echo new > b", ""), did("cat a.txt", "one\n")),
 		2: child(t, did("echo other; test -e c", "another\n")),
 		3: filepath.Join(t.TempDir(), "gone"),
 	}}

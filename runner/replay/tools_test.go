@@ -116,7 +116,7 @@ func (a *toolSandbox) Execute(ctx context.Context, c env.Command) (env.Result, e
 // TestReplayCallsNoTools reruns an attempt with a tool call: it is answered from the
 // recording, and a new call shows up as a difference.
 func TestReplayCallsNoTools(t *testing.T) {
-	tr := record(t, "cat a", "echo two >> a")
+	tr := record(t, inMemory, "cat a.txt", "echo two >> a.txt")
 	ask := trajectories.Entry{
 		Message: trajectories.Message{Cause: trajectories.CauseReply, Actions: []string{"mini-tool note add x"}},
 		Executions: []trajectories.RecordedExecution{{Record: 100, ObservationEntry: -1, ToolCalls: []trajectories.RecordedToolCall{called("note", "kept as 7\n", 0, "add", "x")}, Execution: trajectories.Execution{
@@ -127,9 +127,10 @@ func TestReplayCallsNoTools(t *testing.T) {
 	prepared := 0
 	run := func(ran string) replay.Result {
 		tr.Entries[len(tr.Entries)-1].Executions[0].Command = ran
-		sandbox := &toolSandbox{Environment: newSandbox(t)}
+		memory, repo := inMemory(t)
+		sandbox := &toolSandbox{Environment: memory}
 		res, err := replay.Run(t.Context(), replay.Config{
-			Environment: sandbox, Command: command, Transcript: tr, Scrub: true,
+			Environment: sandbox, Repository: repo, Command: command, Transcript: tr, Scrub: true,
 			Tools: &replay.Tools{Prepare: func(context.Context, env.Environment) error { prepared++; return nil }},
 		})
 		if err != nil || sandbox.asked != 1 {

@@ -1,4 +1,5 @@
-package agent_test
+// Package agenttest has a repository without git, for tests whose subject is not git.
+package agenttest
 
 import (
 	"bytes"
@@ -7,6 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,30 +24,33 @@ import (
 	"github.com/minibench/mini/env/envtest"
 )
 
-// fakeRepository is a repository without git: a folder with the file a.txt, and a
-// sandbox whose shell is an interpreter in this process.
-type fakeRepository struct {
-	dir     string
-	sandbox env.Environment
+// Repository is a folder that has only the file a.txt at the start, with the line "one".
+// It implements agent.Repository and worktree.Differ: its diff is each file that differs
+// from the start, as removed and added lines.
+type Repository struct {
+	Dir     string
+	Sandbox env.Environment // in memory; its shell is an interpreter in this process
 }
 
 const baseContent = "one\n" // of a.txt
 
-func newRepository(t *testing.T) *fakeRepository {
+// NewRepository returns a repository in a temporary folder. An empty folder .git stands
+// for its history.
+func NewRepository(t testing.TB) *Repository {
 	t.Helper()
-	r := &fakeRepository{dir: t.TempDir()}
-	if err := os.WriteFile(filepath.Join(r.dir, "a.txt"), []byte(baseContent), 0o600); err != nil {
+	r := &Repository{Dir: t.TempDir()}
+	if err := os.WriteFile(filepath.Join(r.Dir, "a.txt"), []byte(baseContent), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(filepath.Join(r.dir, ".git"), 0o700); err != nil {
+	if err := os.Mkdir(filepath.Join(r.Dir, ".git"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	r.sandbox = envtest.NewMemory(env.Info{Dir: r.dir}, r.shell)
+	r.Sandbox = envtest.NewMemory(env.Info{Dir: r.Dir}, r.shell)
 	return r
 }
 
 // shell runs a script of the agent. "git diff" prints the diff of the repository.
-func (r *fakeRepository) shell(ctx context.Context, c env.Command, w io.Writer) int {
+func (r *Repository) shell(ctx context.Context, c env.Command, w io.Writer) int {
 	var out lockedBuffer // the interpreter writes a line end on its own
 	defer func() { _, _ = w.Write(out.text.Bytes()) }()
 	file, err := syntax.NewParser().Parse(strings.NewReader(c.Script), "")
@@ -69,7 +74,7 @@ func (r *fakeRepository) shell(ctx context.Context, c env.Command, w io.Writer) 
 			return err
 		}
 	}
-	runner, err := interp.New(interp.Dir(r.dir), interp.StdIO(nil, &out, &out), interp.ExecHandlers(git), interp.Env(expand.ListEnviron(vars...)))
+	runner, err := interp.New(interp.Dir(r.Dir), interp.StdIO(nil, &out, &out), interp.ExecHandlers(git), interp.Env(expand.ListEnviron(vars...)))
 	if err != nil {
 		_, _ = fmt.Fprintln(&out, err)
 		return 2
@@ -104,29 +109,28 @@ func asExit(err error, status *interp.ExitStatus) bool {
 }
 
 // patch returns a patch of all files that differ from the start.
-func (r *fakeRepository) patch() ([]byte, error) {
-	if _, err := os.Stat(filepath.Join(r.dir, ".git")); err != nil {
+func (r *Repository) patch() ([]byte, error) {
+	if _, err := os.Stat(filepath.Join(r.Dir, ".git")); err != nil {
 		return nil, fmt.Errorf("the commit of the start is gone from the repository: %w", err)
 	}
-	files, err := filepath.Glob(filepath.Join(r.dir, "*"))
-	if err != nil {
-		return nil, err
-	}
 	var patch bytes.Buffer
-	for _, file := range files {
-		if filepath.Base(file) == ".git" {
-			continue
+	root := os.DirFS(r.Dir)
+	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case name == ".git":
+			return fs.SkipDir
+		case entry.IsDir():
+			return nil
 		}
-		content, err := os.ReadFile(file)
-		if err != nil {
-			return nil, err
-		}
-		name, old := filepath.Base(file), ""
+		content, err := fs.ReadFile(root, name)
+		old := ""
 		if name == "a.txt" {
 			old = baseContent
 		}
-		if string(content) == old {
-			continue
+		if err != nil || string(content) == old {
+			return err
 		}
 		fmt.Fprintf(&patch, "diff --git a/%s b/%s\n", name, name)
 		for line := range strings.Lines(old) {
@@ -135,17 +139,18 @@ func (r *fakeRepository) patch() ([]byte, error) {
 		for line := range strings.Lines(string(content)) {
 			patch.WriteString("+" + line)
 		}
-	}
-	return patch.Bytes(), nil
+		return nil
+	})
+	return patch.Bytes(), err
 }
 
 // Scrub implements agent.Repository. It finds nothing to remove.
-func (r *fakeRepository) Scrub(context.Context, env.Environment) (worktree.ScrubReport, error) {
+func (r *Repository) Scrub(context.Context, env.Environment) (worktree.ScrubReport, error) {
 	return worktree.ScrubReport{Head: strings.Repeat("a", 40), Commits: 1, Duration: 1}, nil
 }
 
 // Open implements agent.Repository.
-func (r *fakeRepository) Open(_ context.Context, _ env.Environment, cfg worktree.Config) (*worktree.Tree, error) {
+func (r *Repository) Open(_ context.Context, _ env.Environment, cfg worktree.Config) (*worktree.Tree, error) {
 	start := worktree.State{Base: strings.Repeat("a", 40), Tree: treeOf(nil)}
 	if cfg.Start != nil {
 		start = *cfg.Start
@@ -154,7 +159,7 @@ func (r *fakeRepository) Open(_ context.Context, _ env.Environment, cfg worktree
 }
 
 // Diff implements worktree.Differ.
-func (r *fakeRepository) Diff(context.Context) (worktree.Diff, error) {
+func (r *Repository) Diff(context.Context) (worktree.Diff, error) {
 	patch, err := r.patch()
 	if err != nil {
 		return worktree.Diff{}, err
@@ -163,7 +168,7 @@ func (r *fakeRepository) Diff(context.Context) (worktree.Diff, error) {
 }
 
 // Check implements worktree.Differ.
-func (r *fakeRepository) Check(_ context.Context, patch []byte) (worktree.CheckResult, error) {
+func (r *Repository) Check(_ context.Context, patch []byte) (worktree.CheckResult, error) {
 	if _, err := r.patch(); err != nil {
 		return worktree.CheckResult{}, err
 	}
@@ -178,7 +183,7 @@ func (r *fakeRepository) Check(_ context.Context, patch []byte) (worktree.CheckR
 }
 
 // Hash implements worktree.Differ.
-func (r *fakeRepository) Hash(context.Context) (string, error) {
+func (r *Repository) Hash(context.Context) (string, error) {
 	patch, err := r.patch()
 	if err != nil {
 		return "", err
