@@ -11,7 +11,7 @@ export GOFLAGS += -trimpath
 LINTER := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GOFUMPT := mvdan.cc/gofumpt@v0.12.0
 
-.PHONY: help build build-kubernetes helper images demo test test-full test-rest test-kubernetes screenshots lint fmt fuzz bench man golden tour clean
+.PHONY: help build build-kubernetes helper helper-here images demo test test-full test-rest test-kubernetes screenshots lint fmt fuzz bench man golden tour clean
 
 help: ## say what the targets do
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -25,6 +25,9 @@ build-kubernetes: helper ## build bin/mini-kubernetes, which can use a cluster
 helper: ## build the program that runs inside sandboxes
 	@scripts/helper.sh
 
+helper-here: # only for this architecture, which is enough for tests
+	@HELPER_ARCHS=$$(go env GOARCH) scripts/helper.sh
+
 images: ## make the local images of the demo and the tests (mini-*)
 	@if scripts/engine.sh; then scripts/images.sh; fi
 
@@ -32,13 +35,13 @@ demo: setup-demo ## watch an agent fix five small repositories, and have the pat
 	@HELPER_ARCHS=$$(go env GOARCH) $(MAKE) --no-print-directory -j2 build images
 	bin/mini bench --subset demo -w 5 --eval
 
-test: setup-test helper images ## install what tests need, then run them (minutes)
+test: setup-test helper-here images ## install what tests need, then run them (minutes)
 	@scripts/test.sh main $(TESTFLAGS)
 
-test-full: setup-full helper images ## all tests once: also slow ones, races, pods, podman, the browser
+test-full: setup-full helper-here images ## all tests once: also slow ones, races, pods, podman, the browser
 	@scripts/test.sh full $(TESTFLAGS)
 
-test-rest: setup-full helper images ## what test-full has beyond test; CI runs both
+test-rest: setup-full helper-here images ## what test-full has beyond test; CI runs both
 	@scripts/test.sh rest $(TESTFLAGS)
 
 test-kubernetes: helper images ## test sandboxes on a real cluster: that of KUBECONFIG
@@ -53,7 +56,7 @@ lint: ## the linter, go vet among its checks
 fmt: ## format the code
 	go run $(GOFUMPT) -w agent cmd configs datasets env internal model runner trajectories
 
-tour: helper images ## run the tour of README.md and docs/tour.md and keep what the screens showed in ./tour
+tour: helper-here images ## run the tour of README.md and docs/tour.md and keep what the screens showed in ./tour
 	mkdir -p tour && go test -tags full -count=1 -run TestTour -artifacts -outputdir $(CURDIR)/tour ./cmd/mini/internal/cli && find tour -name '*.txt' | sort
 
 screenshots: setup-full build images ## take the pictures of mini view in docs/images

@@ -101,11 +101,11 @@ func isolations(t *testing.T, host string) map[string]isolation {
 			"CapEff: 00000000800000fb CapBnd: 00000000800000fb NoNewPrivs: 1",
 		},
 		"memory": {
-			docker.Config{MemoryBytes: 256 << 20},
+			docker.Config{MemoryBytes: 64 << 20}, // so small that less of it is for /dev/shm
 			func(h container.InspectResponse) string {
-				return fmt.Sprint(h.HostConfig.Memory, h.HostConfig.MemorySwap)
-			}, "268435456 268435456",
-			memoryLimit, "268435456\n",
+				return fmt.Sprint(h.HostConfig.Memory, h.HostConfig.MemorySwap, h.HostConfig.ShmSize)
+			}, "67108864 67108864 16777216",
+			memoryLimit + `; echo $(df -k --output=size /dev/shm | tail -1)`, "67108864\n16384\n",
 		},
 		"shm_size": {
 			docker.Config{ShmBytes: 8 << 20},
@@ -123,9 +123,11 @@ func isolations(t *testing.T, host string) map[string]isolation {
 			`cat /sys/fs/cgroup/pids/pids.max 2>/dev/null || cat /sys/fs/cgroup/pids.max`, "40\n",
 		},
 		"tmpfs": {
-			docker.Config{Tmpfs: map[string]int64{"/scratch": 4 << 20}},
-			func(h container.InspectResponse) string { return h.HostConfig.Tmpfs["/scratch"] }, "rw,exec,nosuid,nodev,mode=1777,size=4194304",
-			`cd /scratch && df -k --output=fstype,size . | tail -1 && stat -c %a . && printf '#!/bin/sh\necho ran' >x && chmod +x x && ./x`, "tmpfs      4096\n1777\nran",
+			docker.Config{ReadOnly: true, Tmpfs: map[string]int64{"/scratch": 4 << 20, "/tmp": 1 << 20}},
+			func(h container.InspectResponse) string { return fmt.Sprint(h.HostConfig.Tmpfs) },
+			"map[/scratch:rw,exec,nosuid,nodev,mode=1777,size=4194304 /tmp:rw,exec,nosuid,nodev,mode=1777,size=1048576]",
+			`cd /scratch && df -k --output=fstype,size . | tail -1 && stat -c %a . && printf '#!/bin/sh\necho ran' >x && chmod +x x && ./x; echo $(df -k --output=size /tmp | tail -1)`,
+			"tmpfs      4096\n1777\nran\n1024\n",
 		},
 		"read_only": {
 			docker.Config{ReadOnly: true},
