@@ -14,7 +14,7 @@ GOFUMPT := mvdan.cc/gofumpt@v0.12.0
 .PHONY: help build build-kubernetes helper helper-here images demo test test-full test-rest test-kubernetes screenshots lint fmt fuzz bench man golden tour clean
 
 help: ## say what the targets do
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
 build: helper ## build bin/mini, with the sandbox helper inside
 	go build -ldflags '$(LDFLAGS)' -o bin/mini ./cmd/mini

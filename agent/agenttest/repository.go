@@ -4,7 +4,7 @@ package agenttest
 import (
 	"bytes"
 	"context"
-	"crypto/sha1"
+	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -193,6 +193,6 @@ func (r *Repository) Hash(context.Context) (string, error) {
 
 // treeOf returns a hash of the tree with a patch applied.
 func treeOf(patch []byte) string {
-	sum := sha1.Sum(patch)
-	return hex.EncodeToString(sum[:])
+	sum := sha256.Sum256(patch)
+	return hex.EncodeToString(sum[:20]) // as long as git writes it
 }
