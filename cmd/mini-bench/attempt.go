@@ -21,8 +21,8 @@ import (
 // Limits of what an attempt adds to the commands of its agent in a prepared image: the
 // processes and threads that it starts in the sandbox, and milliseconds.
 const (
-	maxBefore, maxBeforeTime = 150, 500
-	maxAfter, maxAfterTime   = 90, 400
+	maxBefore, maxBeforeTime = 130, 1000
+	maxAfter, maxAfterTime   = 130, 1000
 )
 
 // demoImage has a repository of twenty files; scripts/images.sh builds it.
