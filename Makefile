@@ -25,7 +25,7 @@ build-kubernetes: helper ## build bin/mini-kubernetes, which can use a cluster
 helper: ## build the program that runs inside sandboxes
 	@scripts/helper.sh
 
-helper-here: # only for this architecture, which is enough for tests
+helper-here: # the same, only for the architecture of this machine
 	@HELPER_ARCHS=$$(go env GOARCH) scripts/helper.sh
 
 images: ## make the local images of the demo and the tests (mini-*)

@@ -14,7 +14,8 @@ shift
 export MINI_TEST_HELPER=$PWD/bin/mini-helper
 mkdir -p bin && gunzip -c "env/helper/binaries/mini-helper-linux-$(go env GOARCH).gz" >"$MINI_TEST_HELPER" || exit 1
 
-# One package more than there are processors: most wait for containers and other programs now and then.
+# One package more than there are processors, because many tests wait for a container or a
+# program.
 run() { go test -vet=off -p $(($(getconf _NPROCESSORS_ONLN) + 1)) -timeout 60m "$@"; }
 
 if [[ $mode == main ]]; then

@@ -194,5 +194,5 @@ func (r *Repository) Hash(context.Context) (string, error) {
 // treeOf returns a hash of the tree with a patch applied.
 func treeOf(patch []byte) string {
 	sum := sha256.Sum256(patch)
-	return hex.EncodeToString(sum[:20]) // as long as git writes it
+	return hex.EncodeToString(sum[:20]) // the length of a hash of git
 }

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	limitGrace = 10 * time.Second // of a Config without another
+	defaultLimitGrace = 10 * time.Second // for Config.LimitGrace
 	// commandTimeout bounds the agent if agent.wall_time_limit_seconds does not.
 	commandTimeout = 7 * 24 * time.Hour
 	versionTimeout = time.Minute
@@ -80,7 +80,7 @@ func (a *Agent) work(ctx context.Context, attempt *agent.Attempt) error {
 
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	limit := limiter{attempt: attempt, cancel: cancel, grace: cmp.Or(a.cfg.LimitGrace, limitGrace)}
+	limit := limiter{attempt: attempt, cancel: cancel, grace: cmp.Or(a.cfg.LimitGrace, defaultLimitGrace)}
 	defer limit.stop()
 	rec := newRecorder(attempt, a.def.Tools, s.Task.Text)
 	var unknown sync.Mutex

@@ -118,11 +118,11 @@ func (a *attempt) useGit(t *testing.T) {
 	a.session.Repository = nil
 }
 
-// untimed pauses an attempt's clock during all commands but the agent's, and during that
-// one until it prints. A slow machine then does not reach a short time limit too early.
+// untimed pauses an attempt's clock during all commands but the agent's, so that a slow
+// machine does not reach a short time limit too early.
 type untimed struct {
 	env.Environment
-	untilOutput bool
+	untilOutput bool // pause it during the agent's command too, until that prints
 }
 
 func (u untimed) Execute(ctx context.Context, c env.Command) (env.Result, error) {
@@ -177,7 +177,7 @@ cat <&3
 func TestOutcomes(t *testing.T) {
 	soon := func(c *agent.Config, s *agent.Session) { // after the first output
 		c.WallTimeLimit = 1
-		s.Environment = untimed{s.Environment, true}
+		s.Environment = untimed{s.Environment.(untimed).Environment, true}
 	}
 	for name, tt := range map[string]struct {
 		command string
@@ -188,7 +188,7 @@ func TestOutcomes(t *testing.T) {
 		class   trajectories.Class
 		status  string
 		steps   int
-		git     bool   // of which the command takes notice
+		git     bool   // the folder is a repository of git
 		patch   bool   // the patch adds "two" to a.txt
 		text    string // in the error or a warning
 	}{

@@ -5,9 +5,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -15,7 +12,6 @@ import (
 	"github.com/minibench/mini/agent/worktree"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/docker"
-	"github.com/minibench/mini/env/docker/imagestore"
 )
 
 // Limits of what an attempt adds to the commands of its agent in a prepared image: the
@@ -32,17 +28,11 @@ const demoImage = "mini-demo-ledger:latest"
 // scrub and the state at the start, and after the submission, which is the diff.
 func (b *bench) attempt(ctx context.Context) (err error) {
 	b.title("an attempt in %s, without its agent", demoImage)
-	engine, err := docker.Open(ctx, docker.EngineConfig{
-		Images: &imagestore.Config{Dir: filepath.Join(b.tmp, "attempt-images")},
-		Notify: func(text string) { fmt.Fprintln(os.Stderr, "mini-bench:", text) },
-	})
+	engine, closeEngine, err := b.openEngine(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		_, pruneErr := engine.Images().Prune(context.WithoutCancel(ctx), nil, false)
-		err = errors.Join(err, pruneErr, engine.Close())
-	}()
+	defer func() { err = errors.Join(err, closeEngine()) }()
 	var before, beforeTime, after, afterTime []float64
 	for i := range 8 {
 		m, err := measureAttempt(ctx, engine)
@@ -55,9 +45,9 @@ func (b *bench) attempt(ctx context.Context) (err error) {
 		before, after = append(before, float64(m.before)), append(after, float64(m.after))
 		beforeTime, afterTime = append(beforeTime, milliseconds(m.beforeTime)), append(afterTime, milliseconds(m.afterTime))
 	}
-	b.atMost("processes before the first call", median(before), maxBefore, "")
+	b.atMost("processes and threads before the first call", median(before), maxBefore, "")
 	b.atMost("time before the first call", median(beforeTime), maxBeforeTime, "ms")
-	b.atMost("processes after the submission", median(after), maxAfter, "")
+	b.atMost("processes and threads after the submission", median(after), maxAfter, "")
 	b.atMost("time after the submission", median(afterTime), maxAfterTime, "ms")
 	return nil
 }
@@ -127,5 +117,3 @@ func lastProcess(ctx context.Context, sandbox env.Environment) (int, error) {
 	}
 	return strconv.Atoi(strings.TrimSpace(string(res.Output)))
 }
-
-func milliseconds(d time.Duration) float64 { return d.Seconds() * 1e3 }

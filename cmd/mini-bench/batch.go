@@ -148,7 +148,7 @@ func (b *bench) batch(ctx context.Context) error {
 		name := fmt.Sprintf("W = %-2d ", w.workers)
 		ideal := float64(w.workers) / modelLatency.Seconds()
 		n := float64(w.workers * (w.steps + 1))
-		cpu := res.cpu.Seconds() * 1e3 / n
+		cpu := milliseconds(res.cpu) / n
 		b.row(name+"steps per second", rate, "1/s", fmt.Sprintf("(ideal %.0f)", ideal))
 		if w.workers == limitWorkers {
 			b.atLeast(name+"efficiency", 100*rate/ideal, minEfficiency, "%")

@@ -48,9 +48,9 @@ func (b *bench) lifecycle(ctx context.Context) (err error) {
 		if err := errors.Join(execErr, sandbox.Close(ctx)); err != nil {
 			return err
 		}
-		starts = append(starts, t1.Sub(t0).Seconds()*1e3)
-		firstCommands = append(firstCommands, t2.Sub(t1).Seconds()*1e3)
-		removals = append(removals, time.Since(t2).Seconds()*1e3)
+		starts = append(starts, milliseconds(t1.Sub(t0)))
+		firstCommands = append(firstCommands, milliseconds(t2.Sub(t1)))
+		removals = append(removals, milliseconds(time.Since(t2)))
 	}
 	b.row("create and start, until the helper responds", median(starts), "ms")
 	b.row("the first command", median(firstCommands), "ms")

@@ -22,6 +22,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // bench holds the settings and the output of all parts.
@@ -143,3 +144,5 @@ func median(figures []float64) float64 {
 	s := slices.Sorted(slices.Values(figures))
 	return s[len(s)/2]
 }
+
+func milliseconds(d time.Duration) float64 { return d.Seconds() * 1e3 }

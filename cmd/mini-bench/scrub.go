@@ -45,19 +45,11 @@ func (b *bench) scrub(ctx context.Context) (err error) {
 		return err
 	}
 	b.title("scrub of a repository, in addition to the start of a container")
-	engine, err := docker.Open(ctx, docker.EngineConfig{
-		Images: &imagestore.Config{Dir: filepath.Join(b.tmp, "images")},
-		Notify: func(text string) { fmt.Fprintln(os.Stderr, "mini-bench:", text) },
-	})
+	engine, closeEngine, err := b.openEngine(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		cleanupCtx := context.WithoutCancel(ctx)
-		_, pruneErr := engine.Images().Prune(cleanupCtx, nil, false)
-		_, cleanErr := engine.Clean(cleanupCtx, docker.CleanOptions{IncludeKept: true, Run: scrubRun})
-		err = errors.Join(err, pruneErr, cleanErr, engine.Close())
-	}()
+	defer func() { err = errors.Join(err, closeEngine()) }()
 	dirty, err := buildImage(ctx, engine, docker.Config{Image: b.image, Mounts: []docker.Mount{{Source: dir, Target: "/given"}}},
 		"dirty", func(sandbox env.Environment) error { return runScript(ctx, sandbox, "cp -a /given /testbed") })
 	if err != nil {
@@ -99,6 +91,24 @@ func (b *bench) scrub(ctx context.Context) (err error) {
 		b.atMost("each later attempt"+variant.name, median(overheads[1:]), variant.later, "s")
 	}
 	return nil
+}
+
+// openEngine opens the container engine with an image store of its own. closeEngine also
+// removes the images that the part made.
+func (b *bench) openEngine(ctx context.Context) (engine *docker.Engine, closeEngine func() error, err error) {
+	engine, err = docker.Open(ctx, docker.EngineConfig{
+		Images: &imagestore.Config{Dir: filepath.Join(b.tmp, "images")},
+		Notify: func(text string) { fmt.Fprintln(os.Stderr, "mini-bench:", text) },
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return engine, func() error {
+		ctx := context.WithoutCancel(ctx)
+		_, pruneErr := engine.Images().Prune(ctx, nil, false)
+		_, cleanErr := engine.Clean(ctx, docker.CleanOptions{IncludeKept: true, Run: scrubRun})
+		return errors.Join(pruneErr, cleanErr, engine.Close())
+	}, nil
 }
 
 // scrubbedStart starts a container. If c has a preparation, it also scrubs the repository

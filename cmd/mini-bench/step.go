@@ -88,7 +88,7 @@ func (b *bench) steps(ctx context.Context, flag string, n int) ([]float64, error
 			return nil, err
 		}
 		if !last.IsZero() {
-			ms = append(ms, e.Start.Sub(last).Seconds()*1e3)
+			ms = append(ms, milliseconds(e.Start.Sub(last)))
 		}
 		last = e.Start
 	}
@@ -190,7 +190,7 @@ func timed(n int, f func() error) ([]float64, error) {
 		if err := f(); err != nil {
 			return nil, err
 		}
-		ms = append(ms, time.Since(start).Seconds()*1e3)
+		ms = append(ms, milliseconds(time.Since(start)))
 	}
 	return ms, nil
 }
