@@ -12,7 +12,10 @@ mode=$1
 shift
 # The tests share one helper, so that they need not build it.
 export MINI_TEST_HELPER=$PWD/bin/mini-helper
-mkdir -p bin && gunzip -c "env/helper/binaries/mini-helper-linux-$(go env GOARCH).gz" >"$MINI_TEST_HELPER" || exit 1
+mkdir -p bin && gunzip -c "env/helper/binaries/mini-helper-linux-$(go env GOARCH).gz" >"$MINI_TEST_HELPER.new" || exit 1
+# An unchanged file keeps its time, because Go's cache of results depends on it.
+cmp -s "$MINI_TEST_HELPER.new" "$MINI_TEST_HELPER" || mv "$MINI_TEST_HELPER.new" "$MINI_TEST_HELPER" || exit 1
+rm -f "$MINI_TEST_HELPER.new"
 
 # One package more than there are processors, because many tests wait for a container or a
 # program.
