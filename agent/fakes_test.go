@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,8 +22,8 @@ import (
 type fakeSandbox struct{ tools bool }
 
 func (o fakeSandbox) Execute(_ context.Context, c env.Command) (env.Result, error) {
-	if strings.Contains(c.Script, "rev-parse") {
-		return env.Result{ExitCode: 1}, nil // no repository
+	if slices.Equal(c.Interpreter, []string{env.RepositoryProgram}) {
+		return env.Result{ExitCode: 127}, nil // there is none
 	}
 	if strings.Contains(c.Script, "COMPLETE_TASK") {
 		out := "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT\ndone\n"

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/helper/repository"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -142,7 +144,7 @@ func TestScrubBeforeTheAgentStarts(t *testing.T) {
 		{"a folder of the user's", nil, func(e env.Environment) env.Environment { return e }, trajectories.Submitted, "Submitted", "[0] 2\norigin\n", nil, "not scrubbed"},
 		{
 			"what cannot be made honest", func(_ *agent.Config, dir string) {
-				if err := os.WriteFile(filepath.Join(dir, ".git", "config"), []byte("[extensions]\npartialClone = origin\n[core]\nrepositoryFormatVersion = 1\n"), 0o600); err != nil {
+				if err := os.Symlink("/tmp", filepath.Join(dir, ".git", "another")); err != nil {
 					t.Error(err)
 				}
 			},
@@ -204,8 +206,9 @@ func TestScrubBeforeTheAgentStarts(t *testing.T) {
 type fullDisk struct{ env.Environment }
 
 func (f fullDisk) Execute(ctx context.Context, c env.Command) (env.Result, error) {
-	if strings.Contains(c.Script, "make_temp") {
-		return env.Result{ExitCode: 128, Output: []byte("fatal: No space left on device\nit needs 5 KiB")}, nil
+	if slices.Equal(c.Interpreter, []string{env.RepositoryProgram}) {
+		out, err := repository.Encode(repository.Response{Failure: repository.FailedSpace, Error: "it needs 5 KiB"})
+		return env.Result{Output: append([]byte(repository.Marker+"\n"), out...)}, err
 	}
 	return f.Environment.Execute(ctx, c)
 }
@@ -219,11 +222,12 @@ func TestWorkingDiffFails(t *testing.T) {
 		in      string // part of the error
 		class   trajectories.Class
 	}{
-		"submitted, and the repository is gone": {[]string{bash("rm -rf .git"), bash(submit)}, "DiffFailed", "after Submitted", trajectories.Environment},
-		"a limit, and the repository is gone":   {[]string{bash("rm -rf .git"), bash("true")}, "DiffFailed", "gone from the repository", trajectories.Environment},
-		"all that changed is too large":         {[]string{bash("truncate -s 300G core"), bash(submit)}, "DiffFailed", "core (larger than 5000000 bytes)", trajectories.Environment},
-		"all that changed is nothing to git":    {[]string{bash("git init -q new; echo x > new/x"), bash("true")}, "DiffFailed", "new/ (a git repository of its own)", trajectories.Environment},
-		"nothing changed":                       {[]string{bash("true"), bash(submit)}, "Submitted", "", trajectories.Submitted},
+		"submitted, and git would wait":      {[]string{bash("rm -f .gitignore; mkfifo .gitignore"), bash(submit)}, "DiffFailed", "after Submitted", trajectories.Environment},
+		"a limit, and git would wait":        {[]string{bash("rm -f .gitignore; mkfifo .gitignore"), bash("true")}, "DiffFailed", ".gitignore is a pipe", trajectories.Environment},
+		"the repository is gone":             {[]string{bash("rm -rf .git"), bash(submit)}, "Submitted", "", trajectories.Submitted},
+		"all that changed is too large":      {[]string{bash("truncate -s 300G core"), bash(submit)}, "DiffFailed", "core (larger than 5000000 bytes)", trajectories.Environment},
+		"all that changed is nothing to git": {[]string{bash("git init -q new; echo x > new/x"), bash("true")}, "DiffFailed", "new/ (a git repository of its own)", trajectories.Environment},
+		"nothing changed":                    {[]string{bash("true"), bash(submit)}, "Submitted", "", trajectories.Submitted},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

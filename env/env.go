@@ -92,6 +92,12 @@ const (
 	SinkLimit = 1 << 30
 )
 
+// RepositoryProgram is the name, as an interpreter, of the program with which the helper
+// works on a repository (package env/helper/repository). It reads the script, which may
+// have NUL bytes, from standard input. An environment without a helper has no such
+// program, so mini takes no diff there.
+const RepositoryProgram = "mini-repository"
+
 // Command is one command of the agent: a shell script and its limits.
 type Command struct {
 	// Script is passed to the interpreter ("bash -c" unless the environment is
@@ -106,6 +112,7 @@ type Command struct {
 	// containers whose user is root can; empty means the container's user.
 	User string
 	// Interpreter overrides the environment's interpreter for this command.
+	// RepositoryProgram is one in environments with a helper.
 	Interpreter []string
 	// Timeout limits the run time of the command. Zero means the environment's
 	// default.

@@ -77,8 +77,8 @@ type gatedSandbox struct {
 }
 
 func (g *gatedSandbox) Execute(ctx context.Context, c env.Command) (env.Result, error) {
-	if strings.Contains(c.Script, "rev-parse") {
-		return env.Result{ExitCode: 1}, nil
+	if slices.Equal(c.Interpreter, []string{env.RepositoryProgram}) {
+		return env.Result{ExitCode: 127}, nil
 	}
 	select {
 	case <-g.gate:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -59,7 +60,7 @@ type echoSandbox struct {
 }
 
 func (e *echoSandbox) Execute(ctx context.Context, c env.Command) (env.Result, error) {
-	if strings.Contains(c.Script, "rev-parse") {
+	if slices.Equal(c.Interpreter, []string{env.RepositoryProgram}) {
 		return e.fakeSandbox.Execute(ctx, c)
 	}
 	e.ran = append(e.ran, c.Script)

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -32,8 +32,8 @@ type fakeSandbox struct {
 }
 
 func (r *fakeSandbox) Execute(ctx context.Context, c env.Command) (env.Result, error) {
-	if strings.Contains(c.Script, "rev-parse") {
-		return env.Result{ExitCode: 1}, nil // no repository
+	if slices.Equal(c.Interpreter, []string{env.RepositoryProgram}) {
+		return env.Result{ExitCode: 127}, nil // there is none
 	}
 	if r.block {
 		<-ctx.Done()

@@ -1,9 +1,7 @@
 package worktree_test
 
 import (
-	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -116,37 +114,4 @@ func TestGitVariablesAreIgnored(t *testing.T) {
 	if after := sh(t, user, snapshot); after != before {
 		t.Errorf("the other repository was changed:\n%s", cmp.Diff(before, after))
 	}
-}
-
-// The check in Go rejects what the check in the script would allow.
-func TestScrubChecksConfinement(t *testing.T) {
-	user := t.TempDir()
-	sh(t, user, story)
-	sb := &fakeSandbox{disposable{sandbox(t, local.Config{Dir: user})}, filepath.Join(user, "own"), nil}
-	if err := os.Mkdir(sb.dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	_, err := worktree.Scrub(t.Context(), sb)
-	if err == nil || len(sb.ran) != 1 {
-		t.Errorf("after the answer that the repository is elsewhere: %v, and %d scripts ran", err, len(sb.ran))
-	}
-}
-
-// fakeSandbox is a sandbox whose scripts find a repository around its folder.
-type fakeSandbox struct {
-	disposable
-	dir string
-	ran []string
-}
-
-func (s *fakeSandbox) Info() env.Info {
-	info := s.disposable.Info()
-	info.Dir = s.dir
-	return info
-}
-
-func (s *fakeSandbox) Execute(_ context.Context, c env.Command) (env.Result, error) {
-	s.ran = append(s.ran, c.Script)
-	top := filepath.Dir(s.dir)
-	return env.Result{Output: []byte(strings.Repeat("0", 40) + "\x00" + top + "/.git\x00" + top + "/.git\x00" + top + "\x00" + s.dir + "\x00")}, nil
 }

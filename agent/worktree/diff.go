@@ -3,63 +3,41 @@ package worktree
 import (
 	"bytes"
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
-	"time"
+	"unicode/utf8"
 
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/helper/repository"
 )
-
-//go:embed shadow.sh
-var shadowScript string
-
-//go:embed diff.sh
-var diffScript string
 
 // Diff is what changed in a working tree since the start.
 type Diff struct {
 	// Patch is a patch for git apply. It includes untracked files, but not
 	// ignored ones. Binary files and text that is not UTF-8 are binary patches,
 	// so Patch is always valid UTF-8. A rename is a deletion and a new file.
-	// Nested repositories are left out.
+	// Files of submodules are as those of the repository. Other nested repositories are
+	// left out.
 	Patch []byte
 	// Tree is git's hash of the tree with Patch applied.
 	Tree string
-	// Exact reports that applying the patch to the state at the start gave
+	// Exact reports that applying the patch to the files at the start gave
 	// exactly Tree. If it did not, Problem is git's message.
 	Exact   bool
 	Problem string
 	// Omitted lists changed files and folders that the patch leaves out because
-	// they are too large or unreadable, or because git rejects them. At most
-	// maxOmitted are listed; OmittedCount counts all.
+	// they are too large or unreadable, or because git rejects them. Only the first are
+	// listed; OmittedCount counts all.
 	Omitted      []Omission
 	OmittedCount int
 }
 
-// Omission is an omitted file or folder. The name of a folder ends with a
-// slash.
-type Omission struct{ Name, Reason string }
+// Omission is an omitted file or folder.
+type Omission = repository.Omission
 
-func (o Omission) String() string { return o.Name + " (" + o.Reason + ")" }
-
-const maxOmitted = 20
-
-// sizeLimits are the maximum sizes of new and of changed files, as multiples of
-// the maximum size of a patch. A new folder may be four times as large as a new
-// file.
-type sizeLimits struct{ newFiles, changedFiles float64 }
-
-// limitSteps are tried in order until the patch is small enough: new files
-// (environments, build products, dumps) are left out before changed ones, and
-// large files before small ones.
-var limitSteps = []sizeLimits{{1, 20}, {0.25, 1}, {1. / 64, 0.25}, {0, 1. / 64}}
-
-// Diff returns what changed since the start. It fails if the repository no
-// longer has the commit of the start, if there is no disk space, or if the
-// change is too large even without its large files.
+// Diff returns what changed since the start. It fails if the objects of the start are
+// gone, if there is no disk space, or if the change is too large even without its large
+// files.
 func (t *Tree) Diff(ctx context.Context) (Diff, error) {
 	switch {
 	case t.Base == "":
@@ -67,141 +45,73 @@ func (t *Tree) Diff(ctx context.Context) (Diff, error) {
 	case t.differ != nil:
 		return t.differ.Diff(ctx)
 	}
-	return tryLimits(ctx, func(limits sizeLimits) (Diff, error) { return t.diff(ctx, limits) })
-}
-
-// tryLimits calls take with each of limitSteps until it succeeds or fails for
-// another reason than size or time. The error prefers size to time.
-func tryLimits[T any](ctx context.Context, take func(sizeLimits) (T, error)) (result T, finalErr error) {
-	for _, limits := range limitSteps {
-		result, err := take(limits)
-		if err == nil || ctx.Err() != nil || !errors.Is(err, errTooLarge) && !errors.Is(err, errTimeout) {
-			return result, err
-		}
-		if finalErr == nil || errors.Is(err, errTooLarge) {
-			finalErr = err
-		}
-	}
-	return result, finalErr
-}
-
-var errTooLarge = errors.New("the change is too large for a patch")
-
-// runOnTree runs a script on the tree of the current files. The script outputs
-// a patch of at most maxPatch bytes.
-func (t *Tree) runOnTree(ctx context.Context, limits sizeLimits, maxPatch int, script string) (output, error) {
-	sizes := fmt.Sprintf("limit=%d\nnew=%d\nold=%d\n", maxPatch, int64(float64(maxPatch)*limits.newFiles), int64(float64(maxPatch)*limits.changedFiles))
-	script = sizes + t.start.shellFunctions() + treeScript + script
-	out, err := t.runScript(ctx, script, nil, tryTimeout(ctx))
-	if err == nil && out.state != "large" && !isText(out.patch) {
-		out, err = t.runScript(ctx, script, binaryAttributes(out.patch), tryTimeout(ctx))
-	}
-	if err == nil && out.state == "large" {
-		err = fmt.Errorf("%w of %d bytes", errTooLarge, maxPatch)
-	}
-	return out, err
-}
-
-func (t *Tree) diff(ctx context.Context, limits sizeLimits) (Diff, error) {
-	out, err := t.runOnTree(ctx, limits, t.cfg.MaxPatch, diffScript)
+	res, err := t.run(ctx, repository.Request{Op: repository.Diff, Time: diffTime})
 	switch {
 	case errors.Is(err, errTooLarge):
 		return Diff{}, fmt.Errorf("take diff: %w (agent.max_patch_bytes)", err)
-	case err != nil:
+	case err == nil && (res.Tree == "" || len(res.Patch) > t.cfg.MaxPatch || !utf8.Valid(res.Patch)):
+		err = errInvalidOutput
+	}
+	if err != nil {
 		return Diff{}, fmt.Errorf("take diff: %w", err)
 	}
-	d := Diff{Patch: out.patch, Tree: out.tree, Exact: out.state == "exact", OmittedCount: out.count}
-	if !d.Exact {
-		d.Problem = sanitize(out.message)
-	}
-	for entry := range bytes.SplitSeq(out.omitted, []byte{0}) {
-		reason, name, ok := bytes.Cut(entry, []byte("\t"))
-		if ok && len(d.Omitted) < maxOmitted {
-			d.Omitted = append(d.Omitted, Omission{sanitize(bytes.TrimPrefix(name, []byte("./"))), sanitize(reason)})
-		}
+	d := Diff{Patch: res.Patch, Tree: res.Tree, Exact: res.Exact, Problem: sanitize(res.Problem), OmittedCount: res.OmittedCount}
+	for _, o := range res.Omitted[:min(len(res.Omitted), maxOmitted)] {
+		d.Omitted = append(d.Omitted, Omission{Name: sanitize(o.Name), Reason: sanitize(o.Reason)})
 	}
 	return d, nil
 }
 
-// output is the parsed output of a script. The function emit in shadow.sh
-// prints it.
-type output struct {
-	state, tree      string
-	message, omitted []byte
-	patch            []byte
-	count            int // number of omitted names, including those cut off in omitted
+// maxOmitted bounds Diff.Omitted.
+const maxOmitted = 20
+
+// CheckResult is the result of checking a patch against the state at the start.
+type CheckResult struct {
+	// Patch is the patch to submit; empty if the checked patch does not apply.
+	// Patch is the checked one, unless newlines that were missing at its end
+	// were added (NewlineAdded), or it was regenerated with the same effect
+	// because it was not valid UTF-8 or applied only to the commit
+	// (Regenerated).
+	Patch                     []byte
+	NewlineAdded, Regenerated bool
+	// Tree is git's hash of the tree with the patch applied.
+	Tree string
+	// GitError is the error of git apply, in a few sanitized lines; empty if
+	// the patch applies.
+	GitError string
 }
 
-// tryTimeout returns the timeout of one try: at most half of the remaining time,
-// so that there is time for another try, but at least a second.
-func tryTimeout(ctx context.Context) time.Duration {
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		return scriptTimeout
+// Check checks whether a patch applies to the state at the start. If it does
+// not, GitError says why. An error means that the check itself failed, for
+// example because there is no repository.
+func (t *Tree) Check(ctx context.Context, patch []byte) (CheckResult, error) {
+	switch {
+	case t.Base == "":
+		return CheckResult{}, errors.New("check patch: there is " + t.Missing)
+	case t.differ != nil:
+		return t.differ.Check(ctx, patch)
+	case len(patch) > t.maxCheckedPatch():
+		return CheckResult{GitError: fmt.Sprintf("error: it has %d bytes, and %d are the most", len(patch), t.maxCheckedPatch())}, nil
+	case bytes.IndexByte(patch, 0) >= 0:
+		return CheckResult{GitError: "error: it has a NUL byte, so that it is no text"}, nil
+	case len(bytes.TrimSpace(patch)) == 0:
+		return CheckResult{GitError: "error: it is empty"}, nil
 	}
-	return max(min(scriptTimeout, time.Until(deadline)/2), time.Second)
-}
-
-// requiredSpace is the free disk space to require, in KiB. The second value is
-// tried if the first was not enough.
-var requiredSpace = []int{32 << 10, 2 << 20}
-
-// runScript runs a script with the shadow git directory. attrs is the gitattributes
-// file of that directory.
-func (t *Tree) runScript(ctx context.Context, script string, attrs []byte, timeout time.Duration) (output, error) {
-	var s strings.Builder
-	fmt.Fprintf(&s, "marker=%s\ntag=%s\nbase=%s\nstart=%s\ndir=%s\ncommon=%s\ntop=%s\n",
-		marker, t.tempTag, shellQuote(t.Base), shellQuote(t.start.Tree), shellQuote(t.gitDir), shellQuote(t.commonDir), shellQuote(t.topDir))
-	s.WriteString(shellFunction("settings", t.settings))
-	s.WriteString(shellFunction("attributes", attrs))
-	s.WriteString(shellFunction("exclude", []byte(strings.Join(t.cfg.Exclude, "\n"))))
-	s.WriteString(shellFunction("junk", t.excludeFile()))
-	s.WriteString(shellFunction("start_patch", t.start.Patch))
-	s.WriteString(shadowScript + script)
-	var res env.Result
-	for _, space := range requiredSpace {
-		var err error
-		res, err = execute(ctx, t.sandbox, fmt.Sprintf("room=%d\n", space)+s.String(), timeout)
-		if err != nil {
-			return output{}, err
-		}
-		if res.ExitCode == exitNoSpace || !isNoSpace(res) {
-			break
-		}
+	res, err := t.run(ctx, repository.Request{Op: repository.Check, Time: checkTime, Patch: patch})
+	if err == nil && res.Problem == "" && (res.Tree == "" || len(res.Patch) == 0 || !utf8.Valid(res.Patch)) {
+		err = errInvalidOutput
 	}
-	if err := scriptError(res, timeout); err != nil {
-		return output{}, err
-	}
-	out, err := parseOutput(res.Output)
 	if err != nil {
-		return output{}, fmt.Errorf("%w: %.200q", err, res.Output)
+		return CheckResult{}, fmt.Errorf("check patch: %w", err)
 	}
-	return out, nil
+	if res.Problem != "" {
+		return CheckResult{GitError: sanitize(res.Problem)}, nil
+	}
+	return CheckResult{Patch: res.Patch, NewlineAdded: res.NewlineAdded, Regenerated: res.Regenerated, Tree: res.Tree}, nil
 }
 
-var errInvalidOutput = errors.New("invalid output of a script in the sandbox")
-
-func parseOutput(data []byte) (output, error) {
-	data, ok := bytes.CutPrefix(data, []byte(marker+"\n"))
-	line, rest, cut := bytes.Cut(data, []byte("\n"))
-	fields := strings.Fields(string(line[:min(len(line), 300)]))
-	if !ok || !cut || len(fields) != 6 {
-		return output{}, errInvalidOutput
-	}
-	var n [4]int
-	for i, field := range fields[2:] {
-		var err error
-		if n[i], err = strconv.Atoi(field); err != nil || n[i] < 0 {
-			return output{}, errInvalidOutput
-		}
-	}
-	message, omitted, patch, count := n[0], n[1], n[2], n[3]
-	if message > len(rest) || omitted > len(rest)-message || patch != len(rest)-message-omitted {
-		return output{}, errInvalidOutput
-	}
-	parsed := output{state: fields[0], message: rest[:message], omitted: rest[message : message+omitted], patch: rest[message+omitted:], count: count}
-	if isHash(fields[1]) {
-		parsed.tree = fields[1]
-	}
-	return parsed, nil
+// maxCheckedPatch returns the maximum size of a patch to check, in bytes:
+// Config.MaxPatch, or less if such a patch would not fit into a request.
+func (t *Tree) maxCheckedPatch() int {
+	return min(t.cfg.MaxPatch, env.MaxScript-1<<20-len(t.start.Patch)-len(t.start.LeftOut))
 }

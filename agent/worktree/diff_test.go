@@ -19,6 +19,7 @@ func TestDiff(t *testing.T) {
 		name         string
 		seed, change []string // lines of a script
 		cfg          worktree.Config
+		contained    bool // as in a container, where the repository may name programs
 		in, out      []string
 	}{
 		{
@@ -46,8 +47,9 @@ func TestDiff(t *testing.T) {
 			out: []string{"a.pyc", "b.pyc", "staged.pyc", "s.pyc", " b/patch.txt", "e.log", "rename", "b/pipe\n", "b/socket\n", "passwd", "Subproject"},
 		},
 		{
-			name: "settings and filters",
-			seed: []string{`git config filter.up.clean "tr a-z A-Z"; printf '*.up filter=up\n' > .gitattributes; git add .; git commit -qm up`},
+			name:      "settings and filters",
+			contained: true,
+			seed:      []string{`git config filter.up.clean "tr a-z A-Z"; printf '*.up filter=up\n' > .gitattributes; git add .; git commit -qm up`},
 			change: []string{
 				`git update-index --split-index; git config core.splitIndex true; echo 1 >> crlf.txt; git add crlf.txt; echo 2 >> crlf.txt; echo loud > x.up`,
 				`printf '*.txt filter=evil diff=evil\n' >> .gitattributes; git config filter.evil.clean "tr a-z A-Z"; git config diff.evil.textconv "tr a-z A-Z"; git config diff.evil.command false`,
@@ -73,7 +75,14 @@ func TestDiff(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			dir := repository(t, seed, strings.Join(tt.seed, "\n"))
-			tree := openWith(t, dir, tt.cfg)
+			sb := sandbox(t, local.Config{Dir: dir})
+			if tt.contained {
+				sb = container{sb}
+			}
+			tree, err := worktree.Open(t.Context(), sb, tt.cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
 			sh(t, dir, strings.Join(tt.change, "\n"))
 			diff, err := tree.Diff(t.Context())
 			if err != nil {
@@ -129,23 +138,42 @@ mkdir venv; for i in $(seq 20); do head -c 60000 /dev/urandom > venv/$i; done; e
 	}
 }
 
-// There is no diff against a commit that is gone.
+// The diff does not need the agent's .git, which may be gone or another. It is against the
+// objects of the start, loose or packed.
 func TestRepositoryIsGone(t *testing.T) {
-	t.Parallel()
-	dir := repository(t, seed, "")
-	tree := open(t, dir)
-	for _, change := range []string{"rm -rf .git; echo x >> a.txt", "git init -q .; git add -A; git commit -qm anew; echo x >> a.txt"} {
-		sh(t, dir, change)
-		if _, err := tree.Diff(t.Context()); err == nil || !strings.Contains(err.Error(), "gone") {
-			t.Errorf("after %s: %v", change, err)
-		}
+	for name, tt := range map[string]struct{ seed, change string }{
+		"loose":            {"", "rm -rf .git"},
+		"packed":           {"git gc -q", "rm -rf .git"},
+		"another":          {"git gc -q", "rm -rf .git; git init -q .; git add -A; git commit -qm anew"},
+		"with changes":     {"echo dirt >> code.py; git gc -q", "rm -rf .git; git init -q ."},
+		"only the objects": {"git gc -q", "rm -rf .git/objects; git init -q ."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := repository(t, seed, tt.seed)
+			tree := open(t, dir)
+			sh(t, dir, tt.change+"; echo x >> a.txt; rm sub/latin.txt; echo new > new.txt; echo log > x.log")
+			diff, err := tree.Diff(t.Context())
+			if err != nil || !diff.Exact {
+				t.Fatalf("%v, exact %t: %s", err, diff.Exact, diff.Problem)
+			}
+			checkPatch(t, diff.Patch, []string{"+x", "GIT binary patch", "b/new.txt"}, []string{"dirt", "b/x.log"})
+			if checked, err := tree.Check(t.Context(), diff.Patch); err != nil || checked.Tree != diff.Tree {
+				t.Errorf("%v, %+v", err, checked)
+			}
+			if hash, err := tree.Hash(t.Context()); err != nil || hash != diff.Tree {
+				t.Errorf("%v, %s", err, hash)
+			}
+			if left := sh(t, dir, "ls -A; find .git -newer a.txt -type f || :"); strings.Contains(left, "mini") {
+				t.Errorf("left behind:\n%s", left)
+			}
+		})
 	}
 }
 
 func TestWithoutGit(t *testing.T) {
 	t.Parallel()
 	bin, dir := t.TempDir(), repository(t, seed, "")
-	sh(t, bin, `ln -s "$(command -v sh)" sh`)
 	sb := disposable{sandbox(t, local.Config{Dir: dir, Env: map[string]string{"PATH": bin}})}
 	tree, err := worktree.Open(t.Context(), sb, worktree.Config{})
 	if err != nil || tree.Base != "" || tree.Missing != "no git" {
@@ -164,7 +192,11 @@ func TestWithoutGit(t *testing.T) {
 func TestFilesThatGitRejects(t *testing.T) {
 	t.Parallel()
 	dir := repository(t, seed, `printf '*.up filter=up\n' > .gitattributes; echo e > old.enc; git add .; git commit -qm up; git config filter.up.clean false; git config filter.up.required true`)
-	tree := open(t, dir)
+	// As in a container, where the repository may name filters.
+	tree, err := worktree.Open(t.Context(), container{sandbox(t, local.Config{Dir: dir})}, worktree.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	sh(t, dir, `mkdir many; for i in $(seq 300); do echo $i > many/$i; done
 printf '*.enc working-tree-encoding=UTF-16\n' >> .gitattributes; for i in 1 2 3 4 5 6 7 8; do echo x > sub/$i.enc; echo x > sub/$i; done
 echo x > many/150.enc; echo x > z.enc; echo x >> old.enc; echo x > x.up; echo x > many/git~1

@@ -1,53 +1,23 @@
 package worktree
 
 import (
-	"bytes"
 	"context"
-	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/helper/repository"
 )
 
-//go:embed scrub.sh
-var scrubScript string
+// ScrubReport is what Scrub removed and what is left.
+type ScrubReport = repository.ScrubReport
 
-// ScrubReport is what Scrub removed and what is left. The numbers are git's,
-// counted after the scrub.
-type ScrubReport struct {
-	Head   string // empty for a repository without a commit
-	Method string // how objects were removed: "none", "loose" or "repacked"
-
-	RefsRemoved, ObjectsRemoved int
-	Objects, Commits, Tags      int
-
-	// StrayCommits are commits in the object store outside the history of HEAD.
-	// StrayObjects belong neither to that history nor to one of its tags nor to
-	// the index. StrayRefs are neither HEAD's branch nor tags in its history.
-	// Remotes is the number of configured remotes.
-	StrayCommits, StrayObjects, StrayRefs, Remotes int
-
-	// Submodules is the number of submodule repositories, which are not
-	// scrubbed.
-	Submodules int
-	// Duration is how long Scrub took. Prepared reports that the git directory
-	// is as Prepare left it in the image; the fields above Duration are then
-	// from the scrub by Prepare.
-	Duration time.Duration
-	Prepared bool
-}
-
-// IsClean reports whether nothing outside the history of HEAD is left.
-func (p ScrubReport) IsClean() bool {
-	return p.StrayCommits == 0 && p.StrayObjects == 0 && p.StrayRefs == 0 && p.Remotes == 0
-}
-
-// scrubTimeout is much longer than the scrub of several gigabytes takes.
-const scrubTimeout = 10 * time.Minute
+// scrubTime is much longer than the scrub of several gigabytes takes.
+const scrubTime = 10 * time.Minute
 
 // ErrNoRepository is returned by Scrub if there is no repository or no git.
 var ErrNoRepository = errors.New("there is no git repository")
@@ -55,10 +25,6 @@ var ErrNoRepository = errors.New("there is no git repository")
 // ErrNotDisposable is returned by Scrub if the sandbox does not own its working
 // directory (env.Info.Disposable). Nothing was changed.
 var ErrNotDisposable = errors.New("the sandbox does not own its files")
-
-// errForeign is returned by Scrub if the repository is partly outside the
-// sandbox's working directory. Nothing was changed.
-var errForeign = errors.New("the repository is not inside the sandbox's folder")
 
 // Scrub removes from the repository everything that could show history after
 // HEAD: remotes, other branches, tags outside its history, reflogs, stashes,
@@ -73,90 +39,85 @@ var errForeign = errors.New("the repository is not inside the sandbox's folder")
 // the user's. On the host, Scrub ignores a repository around env.Info.Dir
 // (ErrNoRepository), and the whole git directory of a repository inside it must
 // be inside it, too. After any error other than these two the repository may be
-// in any state. A report that is not clean is not an error.
+// in any state. An error wraps ErrRefused if another try would have it again. A report
+// that is not clean is not an error.
 func Scrub(ctx context.Context, sandbox env.Environment) (ScrubReport, error) {
-	if !sandbox.Info().Disposable {
-		return ScrubReport{}, ErrNotDisposable
+	var prepared preparedNote
+	if note := sandbox.Info().Prepared; note != nil {
+		if json.Unmarshal([]byte(note.Note), &prepared) != nil || !isHash(prepared.Inventory) || !prepared.Proof.IsClean() {
+			prepared = preparedNote{} // without a valid note, the repository is scrubbed
+		}
 	}
 	start := time.Now()
-	if report, ok, err := checkPrepared(ctx, sandbox); ok || err != nil {
-		return report, err
-	}
-	if err := checkConfined(ctx, sandbox); err != nil {
-		return ScrubReport{}, fmt.Errorf("scrub repository: %w", err)
-	}
-	res, err := execute(ctx, sandbox, scrubScript, scrubTimeout)
-	report := ScrubReport{Duration: time.Since(start)}
+	res, err := scrub(ctx, sandbox, repository.Request{Op: repository.Scrub, Inventory: prepared.Inventory})
 	switch {
 	case err != nil:
-		return report, fmt.Errorf("scrub repository: %w", err)
-	case res.TimedOut:
-		return report, fmt.Errorf("scrub repository: it did not end within %v", scrubTimeout)
-	case res.ExitCode == exitNoGit || res.ExitCode == exitNoRepository:
-		return report, ErrNoRepository
-	case res.Failure != "":
-		return report, fmt.Errorf("scrub repository: %s", res.Failure)
-	case isNoSpace(res):
-		return report, fmt.Errorf("scrub repository: %w: %s", ErrNoSpace, sanitize(res.Output))
-	case res.ExitCode != 0:
-		return report, fmt.Errorf("scrub repository: exit code %d: %s", res.ExitCode, sanitize(res.Output))
+		return ScrubReport{Duration: time.Since(start)}, err
+	case res.Unchanged && prepared.Inventory != "":
+		prepared.Proof.Prepared, prepared.Proof.Duration = true, time.Since(start)
+		return prepared.Proof, nil
 	}
-	if err := report.parse(res.Output); err != nil {
-		return report, fmt.Errorf("scrub repository: %w", err)
-	}
-	return report, nil
+	res.Report.Duration = time.Since(start)
+	return *res.Report, nil
 }
 
-// checkConfined checks that everything that Scrub would change is inside the
-// sandbox's folder. The script checks this too; this second check protects the
-// user's work from a mistake in the script.
-func checkConfined(ctx context.Context, sandbox env.Environment) error {
-	if confinement(sandbox.Info()) == "" {
-		return nil
+// scrub runs the program for Scrub or Prepare. The response has a valid report or is
+// Unchanged.
+func scrub(ctx context.Context, sandbox env.Environment, req repository.Request) (repository.Response, error) {
+	info := sandbox.Info()
+	if !info.Disposable {
+		return repository.Response{}, ErrNotDisposable
 	}
-	t, err := findRepository(ctx, sandbox, Config{})
+	if dir := confinement(info); dir != "" && (!filepath.IsAbs(dir) || filepath.Clean(dir) == "/") {
+		return repository.Response{}, fmt.Errorf("scrub repository: %w: the sandbox's folder is %q", ErrRefused, dir)
+	}
+	req.Time = scrubTime
+	res, err := run(ctx, sandbox, req)
+	r := res.Report
 	switch {
 	case err != nil:
-		return err
-	case t.Base == "": // the scrub script reports why
-		return nil
-	case t.confinement == "" || t.confinement == "/":
-		return errForeign
+		return res, fmt.Errorf("scrub repository: %w", err)
+	case res.Missing != "":
+		return res, ErrNoRepository
+	case r == nil && res.Unchanged:
+	case r == nil || r.Head != "" && !isHash(r.Head) || min(r.RefsRemoved, r.ObjectsRemoved, r.Objects, r.Commits, r.Tags,
+		r.StrayCommits, r.StrayObjects, r.StrayRefs, r.Remotes, r.Submodules) < 0:
+		return res, fmt.Errorf("scrub repository: %w", errInvalidOutput)
+	default:
+		r.Method, r.Prepared = sanitize(r.Method), false
 	}
-	for _, dir := range []string{t.topDir, t.gitDir, t.commonDir} {
-		if dir != t.confinement && !strings.HasPrefix(dir, t.confinement+"/") {
-			return fmt.Errorf("%w: %s", errForeign, sanitize([]byte(dir)))
-		}
-	}
-	return nil
+	return res, nil
 }
 
-// parse reads the numbers that scrub.sh prints. All must be present.
-func (p *ScrubReport) parse(out []byte) error {
-	numbers := map[string]*int{
-		"refs_removed": &p.RefsRemoved, "objects_removed": &p.ObjectsRemoved,
-		"objects": &p.Objects, "commits": &p.Commits, "tags": &p.Tags,
-		"stray_commits": &p.StrayCommits, "stray_objects": &p.StrayObjects, "stray_refs": &p.StrayRefs,
-		"remotes": &p.Remotes, "submodules": &p.Submodules,
+// PreparationKey identifies the version of Prepare. An image is prepared again when it
+// changes.
+func PreparationKey() string { return repository.ScrubVersion() }
+
+// preparedNote is the note that Prepare stores with an image.
+type preparedNote struct {
+	Proof     ScrubReport `json:"proof"`
+	Inventory string      `json:"inventory"`
+}
+
+// Prepare scrubs the repository of an image, in a sandbox that is saved as an
+// image afterwards. Scrub receives the returned note as env.Info.Prepared in
+// sandboxes of that image. The note is empty if there is no repository to scrub
+// or the scrub was incomplete.
+func Prepare(ctx context.Context, sandbox env.Environment) (note string, err error) {
+	res, err := scrub(ctx, sandbox, repository.Request{Op: repository.Prepare})
+	switch {
+	case errors.Is(err, ErrNoRepository), errors.Is(err, ErrNotDisposable):
+		return "", nil
+	case err != nil:
+		return "", err
+	case !res.Report.IsClean():
+		return "", nil // each attempt's scrub reports the incomplete scrub
+	case !isHash(res.Inventory):
+		return "", fmt.Errorf("prepare repository: %w", errInvalidOutput)
 	}
-	for line := range bytes.Lines(out) {
-		name, value, _ := strings.Cut(strings.TrimSpace(string(line)), "=")
-		switch n := numbers[name]; {
-		case name == "head" && isHash(value):
-			p.Head = value
-		case name == "method":
-			p.Method = sanitize([]byte(value))
-		case n != nil:
-			v, err := strconv.Atoi(value)
-			if err != nil || v < 0 {
-				return fmt.Errorf("invalid count %s=%.40q", name, value)
-			}
-			*n = v
-			delete(numbers, name)
-		}
+	text, err := json.Marshal(preparedNote{*res.Report, res.Inventory})
+	if err != nil {
+		return "", fmt.Errorf("encode scrub report: %w", err)
 	}
-	if len(numbers) > 0 {
-		return errors.New("incomplete scrub report")
-	}
-	return nil
+	return strings.TrimSpace(string(text)), nil
 }

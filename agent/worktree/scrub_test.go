@@ -28,6 +28,11 @@ func scrub(t *testing.T, dir string) (worktree.ScrubReport, error) {
 	return worktree.Scrub(t.Context(), disposable{sandbox(t, local.Config{Dir: dir})})
 }
 
+// disposableIn is a sandbox that owns its folder, for a user with a home folder.
+func disposableIn(t *testing.T, dir, home string) env.Environment {
+	return disposable{sandbox(t, local.Config{Dir: dir, Env: map[string]string{"HOME": home, "XDG_CONFIG_HOME": home}})}
+}
+
 // scrubContained scrubs as in a container, where the sandbox owns every file.
 func scrubContained(t *testing.T, dir string) (worktree.ScrubReport, error) {
 	t.Helper()
@@ -172,10 +177,12 @@ func TestScrubSmallRepositories(t *testing.T) {
 	}
 }
 
+// What cannot be scrubbed is refused, so that nobody tries again.
 func TestScrubErrors(t *testing.T) {
 	for name, tt := range map[string]struct{ seed, want string }{
-		"partial clone":     {story + "git config uploadpack.allowFilter true; git clone -q --filter=blob:none \"file://$PWD\" here; cd here", "partial clone"},
-		"an object is gone": {story + "rm -f .git/objects/$(git rev-parse HEAD~1: | sed 's|^..|&/|')", "exit code"},
+		"a partial clone without the files of HEAD": {story + "git config uploadpack.allowFilter true; git clone -q --no-checkout --filter=blob:none \"file://$PWD\" here; cd here", "lacks 2 objects of HEAD"},
+		"refs in a table":   {story + "git config extensions.refStorage reftable", "stored in a way"},
+		"an object is gone": {story + "rm -f .git/objects/$(git rev-parse HEAD~1: | sed 's|^..|&/|')", "bad tree object"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -183,32 +190,36 @@ func TestScrubErrors(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(dir, "here")); err == nil {
 				dir = filepath.Join(dir, "here")
 			}
-			if _, err := scrub(t, dir); err == nil || !strings.Contains(err.Error(), tt.want) {
+			_, err := scrubContained(t, dir)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("the error is %v, without %q", err, tt.want)
+			}
+			if !errors.Is(err, worktree.ErrRefused) && !strings.HasPrefix(name, "an object") {
+				t.Errorf("the error is not final: %v", err)
 			}
 		})
 	}
 }
 
-// Without enough disk space, the error says how much is needed, and where.
-func TestScrubWithoutDiskSpace(t *testing.T) {
-	for name, tt := range map[string]struct{ df, want string }{
-		"for lists":  {`free=5`, "temporary folder of 4"},
-		"for a pack": {`case $2 in */objects) free=0 ;; *) free=99999999 ;; esac`, "no room for a pack of up to "},
-		"elsewhere":  {`case $2 in */objects | /dev/shm) free=99999999 ;; *) free=0 ;; esac`, ""},
+// A partial clone that has the files of HEAD is scrubbed, and no longer asks its remote,
+// which is a program here.
+func TestScrubPartialClone(t *testing.T) {
+	for name, more := range map[string]string{
+		"without older files": `git config uploadpack.allowFilter true; git clone -q --filter=blob:none "file://$PWD" here`,
+		"a marked pack":       `git clone -q . here; git -C here repack -adq; touch $(ls here/.git/objects/pack/*.pack | sed 's/pack$/promisor/')`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			bin, dir := t.TempDir(), t.TempDir()
-			sh(t, dir, story+"git gc -q")
-			sh(t, bin, "printf '#!/bin/sh\n%s\nprintf \"File system 1024-blocks Used Available Capacity Mounted on\\\\ntmp fs 1 1 %%s 99%%%% /mnt/1 2\\\\n\" $free' '"+tt.df+"' > df; chmod +x df")
-			sb := sandbox(t, local.Config{Dir: dir, Env: map[string]string{"PATH": bin + ":" + os.Getenv("PATH")}})
-			report, err := worktree.Scrub(t.Context(), disposable{sb})
-			switch {
-			case tt.want == "" && (err != nil || !report.IsClean()):
-				t.Errorf("%v, %+v", err, report)
-			case tt.want != "" && (!errors.Is(err, worktree.ErrNoSpace) || !strings.Contains(err.Error(), tt.want)):
-				t.Errorf("the error is %v", err)
+			root := t.TempDir()
+			sh(t, root, story+"echo changed > one.txt; git commit -qam changed; "+more+"; cd here; git config remote.origin.url 'ext::sh -c touch% '$PWD'/asked'; git config protocol.ext.allow always")
+			dir := filepath.Join(root, "here")
+			report, err := scrub(t, dir)
+			if err != nil || !report.IsClean() || report.Commits != 3 {
+				t.Fatalf("%v, %+v", err, report)
+			}
+			left := sh(t, dir, `git status --porcelain; git log --oneline -1 --format=%s; git cat-file -p HEAD:one.txt; git cat-file -p HEAD~2:one.txt 2>&1 | grep -v '^one$\|^fatal' || true; ls; git config --list | grep -i 'promisor\|partial' || true`)
+			if left != "changed\nchanged\none.txt\ntwo.txt\n" {
+				t.Errorf("%s", left)
 			}
 		})
 	}

@@ -1,28 +1,30 @@
-// Package worktree takes the diff of a repository inside a sandbox by running
-// git there. It leaves no trace in the repository: the index, the objects, the
-// settings and the attributes are in a separate, temporary git directory (the
-// shadow). Diffs are taken against the state of the files at the start: the
-// commit with the changes and new files at that time.
+// Package worktree takes the diff of a repository inside a sandbox. The work is done
+// there, by a program of the helper with git (package env/helper/repository). It leaves
+// no trace in the repository: the index, the objects, the settings and the attributes are
+// in a separate, temporary git directory. Diffs are taken against the state of the files
+// at the start: the commit with the changes and new files at that time.
 //
 //	tree, err := worktree.Open(ctx, e, worktree.Config{})  // at the start: captures the state
 //	diff, err := tree.Diff(ctx)                            // at the end: everything since
 //	result, err := tree.Check(ctx, patch)                  // does the patch apply?
 //
-// Scrub does write to the repository: it removes everything outside the history
-// of HEAD.
+// Scrub does write to the repository: it removes everything outside the history of HEAD.
+//
+// In an environment without the helper, which lacks env.RepositoryProgram, there is no
+// diff (see Tree.Missing).
 package worktree
 
 import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	_ "embed"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/helper/repository"
 	"github.com/minibench/mini/internal/text"
 )
 
@@ -43,6 +45,9 @@ type Config struct {
 	Start *State
 }
 
+// State is the state of the files at the start.
+type State = repository.State
+
 // Tree is a repository's working tree with its state at the start.
 type Tree struct {
 	// Base is the commit of the state: HEAD when the state was captured, or the
@@ -52,116 +57,178 @@ type Tree struct {
 	// Missing is what is missing if Base is empty, such as "no git".
 	Missing string
 
-	differ      Differ // answers instead of git; nil for git
-	sandbox     env.Environment
-	cfg         Config
-	gitDir      string // git directory
-	commonDir   string // git directory shared with other worktrees
-	topDir      string // top of the working tree
-	confinement string // folder that must contain the repository; empty if there is no such rule
-	settings    []byte // git configuration of the shadow
-	start       State
-	tempTag     string // part of the names of temporary folders
+	differ  Differ // answers instead of git; nil for git
+	sandbox env.Environment
+	cfg     Config
+	found   *repository.Repository
+	start   State
 }
 
-// marker is the first line of a script's output. It is passed as a submission
-// marker, so that the sandbox does not truncate a patch.
-const marker = "MINI_WORKTREE_PATCH"
+const (
+	diffTime  = 4 * checkTime // several tries, with smaller and smaller files
+	checkTime = 100 * time.Second
+	hashTime  = time.Minute
+	// graceTime is what the program has beyond its own limit, to end by itself.
+	graceTime = 10 * time.Second
+)
 
-//go:embed git.sh
-var gitScript string
-
-//go:embed base.sh
-var baseScript string
-
-// Open finds the repository around the sandbox's working directory (see
-// findRepository) and captures the state of its files, unless cfg.Start has it.
-// If there is no repository, Tree.Missing is set.
+// Open finds the repository around the sandbox's working directory and captures the state
+// of its files, unless cfg.Start has it. If that directory was made for the sandbox on
+// the host, it finds only a repository inside it, because one around it belongs to the
+// user. If there is no repository, Tree.Missing is set.
 func Open(ctx context.Context, sandbox env.Environment, cfg Config) (*Tree, error) {
-	t, err := findRepository(ctx, sandbox, cfg)
-	switch {
-	case err != nil || t.Base == "":
-		return t, err
-	case cfg.Start != nil:
-		t.Base, t.start = cfg.Start.Base, *cfg.Start
-		_, err = t.runScript(ctx, "emit exact none\n", nil, tryTimeout(ctx)) // check that shadow.sh can restore the state
-		return t, err
-	}
-	if t.start, err = t.captureState(ctx); err != nil {
-		return nil, fmt.Errorf("capture the state of the files: %w", err)
-	}
-	return t, nil
-}
-
-// findRepository finds the repository around the sandbox's working directory.
-// If that directory was made for the sandbox on the host, it finds only a
-// repository inside it, because one around it belongs to the user. If there is
-// no repository or no git, it sets Tree.Missing and returns no error.
-func findRepository(ctx context.Context, sandbox env.Environment, cfg Config) (*Tree, error) {
 	if cfg.MaxPatch <= 0 {
 		cfg.MaxPatch = DefaultMaxPatch
 	}
-	t := &Tree{sandbox: sandbox, cfg: cfg, tempTag: rand.Text()}
-	res, err := execute(ctx, sandbox, "marker="+marker+"\n"+baseScript, scriptTimeout)
+	t := &Tree{sandbox: sandbox, cfg: cfg}
+	res, err := run(ctx, sandbox, repository.Request{Op: repository.Open, Time: diffTime, Exclude: cfg.Exclude, Start: cfg.Start})
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("find repository: %w", err)
-	case res.TimedOut:
-		return nil, fmt.Errorf("find repository: git did not end within %v", scriptTimeout)
-	case res.ExitCode != 0:
-		switch {
-		case res.ExitCode == exitNoGit:
-			t.Missing = "no git"
-		case res.Failure != "":
-			t.Missing = "no shell"
-		default:
-			t.Missing = "no git repository"
-		}
+		return nil, fmt.Errorf("capture the state of the files: %w", err)
+	case res.Missing != "":
+		t.Missing = sanitize(res.Missing)
 		return t, nil
+	case res.Repository == nil:
+		return nil, fmt.Errorf("capture the state of the files: %w", errInvalidOutput)
 	}
-	_, found, _ := bytes.Cut(res.Output, []byte(marker+"\n"))
-	fields := bytes.SplitN(found, []byte{0}, 6)
-	if len(fields) < 6 || res.Truncated || !isHash(string(fields[0])) {
-		return nil, fmt.Errorf("find repository: %w: %.200q", errInvalidOutput, res.Output)
+	t.found = res.Repository
+	switch s := res.State; {
+	case cfg.Start != nil:
+		t.start = *cfg.Start
+	case s == nil || !isHash(s.Base) || !isHash(s.Tree) || len(s.Patch) > maxStatePatch || len(s.Ignored)+len(s.LeftOut) > maxLists:
+		return nil, fmt.Errorf("capture the state of the files: %w", errInvalidOutput)
+	default:
+		t.start = *s
 	}
-	t.Base, t.gitDir, t.commonDir, t.topDir = string(fields[0]), string(fields[1]), string(fields[2]), string(fields[3])
-	t.confinement = string(fields[4])
-	t.settings = shadowSettings(t.Base, fields[5])
+	t.Base = t.start.Base
 	return t, nil
 }
 
-// Exit codes of the scripts. Other programs do not use them.
+// maxStatePatch bounds State.Patch, and maxLists bounds Ignored and LeftOut together, in
+// bytes. These three fields are part of every request.
 const (
-	exitNoSpace      = 96
-	exitNoGit        = 97
-	exitNoRepository = 98
+	maxStatePatch = 4 << 20
+	maxLists      = 2 << 20
 )
 
-func isHash(s string) bool {
-	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
+// Start returns the state that diffs are taken against.
+func (t *Tree) Start() State { return t.start }
+
+// Hash returns git's hash of the current working tree, with the same files as
+// Diff: new ones, but not ignored ones. For the same files, the hash equals Diff's
+// Tree, unless Diff leaves out more files to make the patch small enough. The
+// hash is empty if there is no repository.
+//
+// Git reads only files that are newer than the repository's index, so Hash
+// costs little more than a stat of each file. It leaves no files in the
+// sandbox, even if ctx ends.
+func (t *Tree) Hash(ctx context.Context) (string, error) {
+	switch {
+	case t.Base == "":
+		return "", nil
+	case t.differ != nil:
+		return t.differ.Hash(ctx)
+	}
+	ctx, cancel := context.WithTimeout(ctx, hashTime)
+	defer cancel()
+	res, err := t.run(ctx, repository.Request{Op: repository.Hash, Time: hashTime})
+	if err != nil {
+		return "", fmt.Errorf("hash working tree: %w", err)
+	}
+	return res.Tree, nil
 }
 
-const scriptTimeout = 100 * time.Second
-
-// execute runs git.sh and then the script in the sandbox.
-func execute(ctx context.Context, sandbox env.Environment, script string, timeout time.Duration) (env.Result, error) {
-	// In a container the sandbox owns every repository, even if its files have
-	// another owner. Elsewhere git's ownership check applies.
-	contained := "contained=false\n"
-	if sandbox.Info().Image != "" {
-		contained = "contained=true\n"
+// run runs the program on the repository.
+func (t *Tree) run(ctx context.Context, req repository.Request) (repository.Response, error) {
+	req.Repository, req.Start, req.Exclude, req.MaxPatch = t.found, &t.start, t.cfg.Exclude, t.cfg.MaxPatch
+	res, err := run(ctx, t.sandbox, req)
+	switch {
+	case err == nil && res.Missing != "":
+		err = errors.New(sanitize(res.Missing))
+	case err == nil && res.Tree != "" && !isHash(res.Tree):
+		err = errInvalidOutput
 	}
-	return sandbox.Execute(ctx, env.Command{
-		Script:            contained + "bound=" + shellQuote(confinement(sandbox.Info())) + "\n" + gitScript + script,
-		Timeout:           timeout,
-		SubmissionMarkers: []string{marker},
-		// The scripts are for any POSIX shell, whatever shell the agent's
-		// commands use. A login shell would print the output of its profile.
-		Interpreter: []string{"sh", "-c"},
-		// The output of a profile would come before the marker. A locale would
-		// make the shell decode bytes as characters.
-		Env: map[string]string{"BASH_ENV": "", "ENV": "", "LC_ALL": "C"},
+	return res, err
+}
+
+const noHelper = "no helper of mini"
+
+// Errors of the program.
+var (
+	// ErrNoSpace means that no disk of the sandbox has enough free space.
+	ErrNoSpace = errors.New("no space on the sandbox's disks")
+	// ErrRefused means that the repository cannot be worked on, also at another try.
+	ErrRefused       = errors.New("the repository cannot be used")
+	errTooLarge      = errors.New("the change is too large for a patch")
+	errTimeout       = errors.New("git did not end in time")
+	errInvalidOutput = errors.New("invalid output of the program in the sandbox")
+)
+
+// run runs the program in the sandbox.
+func run(ctx context.Context, sandbox env.Environment, req repository.Request) (res repository.Response, err error) {
+	info := sandbox.Info()
+	// In a container the sandbox owns every repository, even if its files have another
+	// owner. Elsewhere git's ownership check applies, and the repository is foreign: it
+	// may name no program.
+	req.Contained = info.Image != ""
+	req.Bound = []byte(confinement(info))
+	req.Tag = rand.Text()
+	if deadline, ok := ctx.Deadline(); ok {
+		// The program ends by itself before it is killed.
+		req.Time = max(min(req.Time, time.Until(deadline)*9/10), time.Millisecond)
+	}
+	defer func() {
+		if err != nil && ctx.Err() != nil && req.Op == repository.Hash {
+			// The program was killed, so its temporary files are left, and the work goes on.
+			_, _ = run(context.WithoutCancel(ctx), sandbox, repository.Request{Op: repository.Clean, Tag: req.Tag, Repository: req.Repository, Time: graceTime})
+		}
+	}()
+	request, err := repository.Encode(req)
+	if err != nil {
+		return res, err
+	}
+	out, err := sandbox.Execute(ctx, env.Command{
+		Script: string(request), Interpreter: []string{env.RepositoryProgram},
+		Timeout: req.Time + graceTime, SubmissionMarkers: []string{repository.Marker},
 	})
+	switch {
+	case err != nil:
+		return res, err
+	case out.TimedOut:
+		return res, fmt.Errorf("%w (%v)", errTimeout, req.Time)
+	case strings.HasPrefix(out.Failure, "There is no shell"):
+		return repository.Response{Missing: noHelper}, nil
+	case out.Failure != "":
+		return res, errors.New(out.Failure)
+	case out.Truncated:
+		return res, fmt.Errorf("the output exceeds %d MB", env.SubmissionLimit>>20)
+	}
+	body, ok := bytes.CutPrefix(out.Output, []byte(repository.Marker+"\n"))
+	switch {
+	case !ok && (out.ExitCode == 0 || out.ExitCode == 126 || out.ExitCode == 127): // it was another program
+		return repository.Response{Missing: noHelper}, nil
+	case ok:
+		res, err = repository.Decode[repository.Response](body)
+	}
+	if !ok || err != nil {
+		return res, fmt.Errorf("%w: exit code %d, %.200q", errInvalidOutput, out.ExitCode, out.Output)
+	}
+	message := sanitize([]byte(res.Error))
+	switch res.Failure {
+	case "":
+		return res, nil
+	case repository.FailedSpace:
+		err = fmt.Errorf("%w: %s", ErrNoSpace, message)
+	case repository.FailedSize:
+		err = fmt.Errorf("%w: %s", errTooLarge, message)
+	case repository.FailedTime:
+		err = fmt.Errorf("%w: %s", errTimeout, message)
+	case repository.FailedRefused:
+		err = fmt.Errorf("%w: %s", ErrRefused, message)
+	default:
+		err = errors.New(message)
+	}
+	return res, err
 }
 
 // confinement returns the folder that must contain the sandbox's repository. It
@@ -175,42 +242,18 @@ func confinement(info env.Info) string {
 	return info.Dir
 }
 
-// ErrNoSpace is wrapped by errors of scripts that found no disk with enough
-// free space, or filled it.
-var ErrNoSpace = errors.New("no space on the sandbox's disks")
-
-// isNoSpace reports whether a script failed because a disk is full.
-func isNoSpace(res env.Result) bool {
-	return res.ExitCode == exitNoSpace || res.ExitCode != 0 && bytes.Contains(res.Output, []byte("No space left on device"))
-}
-
-var errTimeout = errors.New("git did not end within")
-
-// scriptError returns why a script failed; nil if it succeeded.
-func scriptError(res env.Result, timeout time.Duration) error {
-	switch {
-	case res.TimedOut:
-		return fmt.Errorf("%w %v", errTimeout, timeout.Round(time.Second))
-	case res.Failure != "":
-		return errors.New(res.Failure)
-	case isNoSpace(res):
-		return fmt.Errorf("%w: %s", ErrNoSpace, sanitize(res.Output))
-	case res.ExitCode != 0:
-		return fmt.Errorf("exit code %d: %s", res.ExitCode, sanitize(res.Output))
-	case res.Truncated:
-		return fmt.Errorf("the output exceeds %d MB", env.SubmissionLimit>>20)
-	}
-	return nil
+func isHash(s string) bool {
+	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
 }
 
 // sanitize returns the start of a sandbox's output as printable text.
-func sanitize(b []byte) string {
+func sanitize[T string | []byte](output T) string {
 	const limit = 500
 	s := strings.Map(func(r rune) rune {
 		if r != '\n' && r != '\t' && (r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0) {
 			return '?'
 		}
 		return r
-	}, strings.ToValidUTF8(string(b[:min(len(b), 4*limit)]), "?"))
+	}, strings.ToValidUTF8(string(output[:min(len(output), 4*limit)]), "?"))
 	return strings.TrimSpace(text.ClipRunes(s, limit))
 }

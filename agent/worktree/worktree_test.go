@@ -18,6 +18,7 @@ import (
 
 	"github.com/minibench/mini/agent/worktree"
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/helper/child/childtest"
 	"github.com/minibench/mini/env/local"
 )
 
@@ -63,6 +64,7 @@ func openWith(t *testing.T, dir string, cfg worktree.Config) *worktree.Tree {
 
 func sandbox(t *testing.T, cfg local.Config) env.Environment {
 	t.Helper()
+	cfg.Helper = childtest.Program(t)
 	sb, err := local.New(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)

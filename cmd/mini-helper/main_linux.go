@@ -16,9 +16,11 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/helper"
 	"github.com/minibench/mini/env/helper/minitool"
 	"github.com/minibench/mini/env/helper/pod"
+	"github.com/minibench/mini/env/helper/repository"
 	"github.com/minibench/mini/env/helper/server"
 )
 
@@ -29,6 +31,9 @@ const spareThreads = 8
 func main() {
 	if minitool.IsToolName(os.Args) {
 		os.Exit(minitool.Main())
+	}
+	if os.Args[0] == env.RepositoryProgram {
+		os.Exit(repository.Main())
 	}
 	// This must come first. After it, no command can open the pipes, the memory or the
 	// environment of this process, or trace it.

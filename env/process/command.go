@@ -15,7 +15,9 @@ import (
 // Command is a shell script and its limits.
 type Command struct {
 	// Shell is the interpreter with its flags; the script is appended as the last
-	// argument. Empty means bash -c. If bash is missing, sh is used.
+	// argument. Empty means bash -c. If bash is missing, sh is used. For
+	// env.RepositoryProgram this program is started again under that name, with the
+	// script as its standard input (Linux only).
 	Shell []string
 	// Script is the script, at most env.MaxScript bytes, without NUL bytes.
 	Script string
@@ -74,7 +76,7 @@ func (c Command) problem() string {
 	if len(c.Script) > env.MaxScript {
 		return fmt.Sprintf("The command is %d bytes long; at most %d are run.", len(c.Script), env.MaxScript)
 	}
-	if i := strings.IndexByte(c.Script, 0); i >= 0 {
+	if i := strings.IndexByte(c.Script, 0); i >= 0 && !c.isRepositoryProgram() {
 		return fmt.Sprintf("The command contains a NUL byte (at offset %d); no shell can run it.", i)
 	}
 	for _, kv := range c.Env {
@@ -91,6 +93,12 @@ func (c Command) problem() string {
 		return fmt.Sprintf("The working directory %s is not a directory.", c.Dir)
 	}
 	return ""
+}
+
+// isRepositoryProgram reports whether this program itself runs the command, under the
+// name env.RepositoryProgram.
+func (c Command) isRepositoryProgram() bool {
+	return len(c.Shell) == 1 && c.Shell[0] == env.RepositoryProgram
 }
 
 // environ returns the command's environment with PWD set, so that a directory reached

@@ -37,6 +37,7 @@ type Runner struct {
 	isInit       bool
 	hasLeftovers bool // processes of earlier commands may be running
 	scopes       scopeTracker
+	kept         keptFiles
 
 	mu     sync.Mutex
 	closed bool
@@ -102,6 +103,7 @@ func (r *Runner) Run(ctx context.Context, c Command, out io.Writer) (env.Result,
 	c.Scope.end(false)
 	c.Scope.waitNested()
 	res.Duration = time.Since(started)
+	r.kept.receive(shell.socket)
 	shell.pipe.waitComplete(outputGrace)
 	limiter.Finish(&res)
 	if err == nil && !res.TimedOut {
@@ -139,15 +141,25 @@ func (r *Runner) processesToSpare(scope *Scope) protectedSet {
 type shellProcess struct {
 	exited <-chan syscall.WaitStatus
 	pipe   *pipe
+	socket *os.File // of the repository program: what passes files to keep; else nil
 }
 
 func (r *Runner) start(c Command, out *OutputLimiter) (shellProcess, error) {
 	environ := c.environ()
 	shell, ok := FindShell(c.Shell, environ)
+	if c.isRepositoryProgram() {
+		shell, ok = []string{"/proc/self/exe"}, true
+	}
 	if !ok {
 		return shellProcess{}, fmt.Errorf("There is no shell to run the command with (looked for %s).", shellNames(c.Shell)) //nolint:staticcheck,revive // a sentence for Result.Failure
 	}
-	script, err := prepareScript(shell, c.Script)
+	var script preparedScript
+	var err error
+	if c.isRepositoryProgram() {
+		script, err = r.kept.prepare(c.Script)
+	} else {
+		script, err = prepareScript(shell, c.Script)
+	}
 	if err != nil {
 		return shellProcess{}, fmt.Errorf("The command cannot be passed to the shell: %w.", err) //nolint:staticcheck,revive // a sentence for Result.Failure
 	}
@@ -171,12 +183,16 @@ func (r *Runner) start(c Command, out *OutputLimiter) (shellProcess, error) {
 		return shellProcess{}, fmt.Errorf("The command cannot be started: %w.", err) //nolint:staticcheck,revive // a sentence for Result.Failure
 	}
 	r.startReader(p, out)
-	return shellProcess{exited: exited, pipe: p}, nil
+	return shellProcess{exited: exited, pipe: p, socket: script.takeReceiver()}, nil
 }
 
 func (r *Runner) fork(path string, script preparedScript, environ []string, dir string, p *pipe, identity *syscall.Credential) (int, <-chan syscall.WaitStatus, error) {
 	files := []uintptr{r.devNull.Fd(), uintptr(p.w), uintptr(p.w)}
-	if script.file != nil {
+	switch {
+	case script.socket != nil:
+		files[0] = script.file.Fd()
+		files = append(files, r.kept.inherited(script.socket)...)
+	case script.file != nil:
 		for len(files) < scriptFD {
 			files = append(files, ^uintptr(0)) // closed in the child
 		}
@@ -339,6 +355,7 @@ func (r *Runner) Close(ctx context.Context) error {
 		r.wg.Wait()
 		r.reaper.close()
 		r.oom.close()
+		r.kept.close()
 		r.devNull.Close() //nolint:errcheck // nothing was written
 		close(done)
 	}()

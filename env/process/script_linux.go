@@ -26,6 +26,9 @@ const (
 type preparedScript struct {
 	argv []string
 	file *os.File // holds a long script; nil for a short one
+	// socket and receiver are the ends of the socket with which the repository program
+	// passes files to keep; nil for other commands.
+	socket, receiver *os.File
 }
 
 // prepareScript puts a script into the arguments of shell. A long one is written to an
@@ -59,10 +62,19 @@ func prepareScript(shell []string, script string) (preparedScript, error) {
 }
 
 // close closes the anonymous file; the shell has its own descriptor.
-func (p preparedScript) close() {
-	if p.file != nil {
-		p.file.Close() //nolint:errcheck // it was written completely, or the command failed
+func (p *preparedScript) close() {
+	for _, f := range []*os.File{p.file, p.socket, p.receiver} {
+		if f != nil {
+			f.Close() //nolint:errcheck // it was written completely, or the command failed
+		}
 	}
+}
+
+// takeReceiver returns the receiver, which close then leaves open.
+func (p *preparedScript) takeReceiver() *os.File {
+	receiver := p.receiver
+	p.receiver = nil
+	return receiver
 }
 
 // anonymousFile creates a file without a name: in memory, so that it works without a

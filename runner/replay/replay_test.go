@@ -14,6 +14,7 @@ import (
 	"github.com/minibench/mini/agent/agenttest"
 	"github.com/minibench/mini/agent/worktree"
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/helper/child/childtest"
 	"github.com/minibench/mini/env/local"
 	"github.com/minibench/mini/runner/replay"
 	"github.com/minibench/mini/trajectories"
@@ -40,7 +41,7 @@ func withGit(t *testing.T) (env.Environment, agent.Repository) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	sandbox, err := local.New(t.Context(), local.Config{Dir: dir, Disposable: true})
+	sandbox, err := local.New(t.Context(), local.Config{Dir: dir, Disposable: true, Helper: childtest.Program(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

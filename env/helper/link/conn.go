@@ -293,13 +293,16 @@ func (c *Conn) sendNext(s *session, ping bool) (sent, last bool, err error) {
 	buffer := buffers.Get().(*[headSize + MaxData + macSize]byte) //nolint:errcheck // all values have this type
 	defer buffers.Put(buffer)
 	c.mu.Lock()
+	if c.session != s { // the next one may have received acknowledgements of what this one has not sent
+		c.mu.Unlock()
+		return false, true, nil
+	}
 	data := c.unacked.Bytes()[s.sent-c.acked:]
 	n := copy(buffer[headSize:headSize+MaxData], data)
 	last = errors.Is(c.err, net.ErrClosed) && n == len(data)
-	if c.session != s || n == 0 && !ping && !last && c.received-s.ackSent < ackInterval {
-		ended := c.session != s
+	if n == 0 && !ping && !last && c.received-s.ackSent < ackInterval {
 		c.mu.Unlock()
-		return false, ended, nil
+		return false, false, nil
 	}
 	kind, offset, received := byte(kindData), s.sent, c.received
 	if last {
