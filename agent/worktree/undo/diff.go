@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"github.com/minibench/mini/env/helper/repository"
 )
 
 // Diff describes the changes of a working tree. If there are none, Summary and
@@ -32,6 +34,8 @@ const maxPatch, maxFiles = 4 << 20, 20
 func (s *Snapshot) Diff(ctx context.Context) (Diff, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	ctx, stop := repository.Watch(ctx, s.meta.Top)
+	defer stop()
 	d, err := s.diff(ctx)
 	if err != nil {
 		return Diff{}, fmt.Errorf("take diff: %w", err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -37,7 +38,7 @@ func (s *Snapshot) writeTree(ctx context.Context, index string, atStart bool) (s
 	var removed, added bytes.Buffer
 	var placeholders []string
 	var remaining int64 = maxStore
-	isUnstored := s.unstoredMatcher()
+	isUnstored, isBehindLink := s.unstoredMatcher(), s.linkMatcher()
 	names := slices.DeleteFunc(splitNul(others), func(name string) bool {
 		isRepository := strings.HasSuffix(name, "/")
 		if isRepository && atStart {
@@ -46,7 +47,11 @@ func (s *Snapshot) writeTree(ctx context.Context, index string, atStart bool) (s
 		return isRepository || isUnstored(name)
 	})
 	for _, name := range append(splitNul(changed), names...) {
-		switch result := s.checkFile(name, &remaining); {
+		result := missing
+		if !isBehindLink(name) {
+			result = s.checkFile(name, &remaining)
+		}
+		switch {
 		case result == storable:
 			added.WriteString(name + "\x00")
 		case result == missing:
@@ -113,8 +118,8 @@ const (
 // checkFile returns whether a file can be stored. For a regular file that can, it
 // subtracts the file's size from remaining, the rest of maxStore in bytes.
 func (s *Snapshot) checkFile(name string, remaining *int64) fileStatus {
-	path := filepath.Join(s.meta.Top, name)
-	info, err := os.Lstat(path)
+	file := filepath.Join(s.meta.Top, name)
+	info, err := os.Lstat(file)
 	switch {
 	case err != nil || info.IsDir():
 		return missing
@@ -123,12 +128,29 @@ func (s *Snapshot) checkFile(name string, remaining *int64) fileStatus {
 	case !info.Mode().IsRegular(), info.Size() > maxFile, info.Size() > *remaining:
 		return unstorable
 	}
-	f, err := os.Open(path) //nolint:gosec // in the user's repository
+	f, err := os.Open(file) //nolint:gosec // in the user's repository
 	if err != nil || f.Close() != nil {
 		return unstorable
 	}
 	*remaining -= info.Size()
 	return storable
+}
+
+// linkMatcher returns a function that reports whether one of a file's folders is a
+// symbolic link. Git knows no file behind a link.
+func (s *Snapshot) linkMatcher() func(name string) bool {
+	links := map[string]bool{".": false}
+	var isLink func(dir string) bool
+	isLink = func(dir string) bool {
+		link, known := links[dir]
+		if !known {
+			info, err := os.Lstat(filepath.Join(s.meta.Top, dir))
+			link = isLink(path.Dir(dir)) || err == nil && info.Mode()&fs.ModeSymlink != 0
+			links[dir] = link
+		}
+		return link
+	}
+	return func(name string) bool { return isLink(path.Dir(name)) }
 }
 
 // recordModes records the files' permissions that differ from those that git

@@ -49,6 +49,7 @@ type gitCall struct {
 	env      []string
 	in       io.Reader // standard input; nil for none
 	maxBytes int       // limit of the output; 0 means no limit
+	out      io.Writer // receives the output instead; nil for none
 }
 
 var errTruncated = errors.New("output truncated")
@@ -63,6 +64,9 @@ func runGit(ctx context.Context, git string, c gitCall, args ...string) ([]byte,
 	cmd.SysProcAttr = ownProcessGroup()
 	out, stderr := &limitedBuffer{limit: c.maxBytes, onFull: cancel}, &limitedBuffer{limit: 2000}
 	cmd.Stdout, cmd.Stderr = out, stderr
+	if c.out != nil {
+		cmd.Stdout = c.out
+	}
 	err := cmd.Run()
 	switch {
 	case out.truncated:
@@ -102,9 +106,9 @@ func (b *limitedBuffer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// repository is the user's repository. Its settings are copiedSettings and
+// userRepository is the user's repository. Its settings are copiedSettings and
 // core.excludesfile.
-type repository struct {
+type userRepository struct {
 	git         string
 	top, common string // top of the working tree, and git directory shared by all worktrees
 	settings    map[string]string
@@ -112,8 +116,8 @@ type repository struct {
 }
 
 // findRepository returns the repository around a folder.
-func findRepository(ctx context.Context, git, dir string, hidden []string) (*repository, error) {
-	r := &repository{git: git, top: dir, hiddenEnv: hidden}
+func findRepository(ctx context.Context, git, dir string, hidden []string) (*userRepository, error) {
+	r := &userRepository{git: git, top: dir, hiddenEnv: hidden}
 	out, err := r.run(ctx, "rev-parse", "--show-toplevel", "--git-common-dir")
 	if err != nil {
 		if ctx.Err() != nil {
@@ -142,7 +146,7 @@ var copiedSettings = []string{
 	"core.filemode", "core.symlinks", "core.ignorecase", "core.precomposeunicode", "extensions.objectformat",
 }
 
-func (r *repository) readSettings(ctx context.Context) error {
+func (r *userRepository) readSettings(ctx context.Context) error {
 	out, err := r.run(ctx, "config", "-z", "--get-regexp", `^(core|extensions)\.`)
 	if ctx.Err() != nil {
 		return err
@@ -155,13 +159,17 @@ func (r *repository) readSettings(ctx context.Context) error {
 		}
 	}
 	if out, err := r.run(ctx, "config", "--type=path", "--get", "core.excludesfile"); err == nil {
-		r.settings["core.excludesfile"] = strings.TrimSuffix(string(out), "\n")
+		// Git would wait for a pipe.
+		file := strings.TrimSuffix(string(out), "\n")
+		if info, err := os.Stat(file); err != nil || info.Mode().IsRegular() {
+			r.settings["core.excludesfile"] = file
+		}
 	}
 	return ctx.Err()
 }
 
 // run runs git on the repository, for commands that neither write nor start programs.
-func (r *repository) run(ctx context.Context, args ...string) ([]byte, error) {
+func (r *userRepository) run(ctx context.Context, args ...string) ([]byte, error) {
 	args = append([]string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"}, args...)
 	return runGit(ctx, r.git, gitCall{dir: r.top, env: gitEnv(r.hiddenEnv)}, args...)
 }

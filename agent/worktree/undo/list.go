@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"strings"
+
+	"github.com/minibench/mini/env/helper/repository"
 )
 
 // maxList bounds the list of files, in bytes.
@@ -22,6 +24,8 @@ func ListFiles(ctx context.Context, dir string, hidden ...string) ([]string, err
 	if err != nil {
 		return nil, err
 	}
+	ctx, stop := repository.Watch(ctx, r.top)
+	defer stop()
 	out, err := runGit(ctx, git, gitCall{dir: dir, env: gitEnv(r.hiddenEnv), maxBytes: maxList},
 		"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	if errors.Is(err, errTruncated) {

@@ -1,16 +1,20 @@
 package undo
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/minibench/mini/env/helper/repository"
 )
 
 // RestoreResult is the result of Restore. Commits and the user's index are not changed.
@@ -31,6 +35,8 @@ type RestoreResult struct {
 func (s *Snapshot) Restore(ctx context.Context, seen string) (RestoreResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	ctx, stop := repository.Watch(ctx, s.meta.Top)
+	defer stop()
 	result, err := s.restore(ctx, seen)
 	if err != nil {
 		return result, fmt.Errorf("restore files: %w", err)
@@ -109,7 +115,6 @@ func (s *Snapshot) apply(ctx context.Context, root *os.Root, changes []change, r
 	}
 	var failed []error
 	var restored []change
-	var list bytes.Buffer
 	for _, c := range changes {
 		if !c.added {
 			continue
@@ -124,34 +129,103 @@ func (s *Snapshot) apply(ctx context.Context, root *os.Root, changes []change, r
 		}
 	}
 	for _, c := range changes {
-		if c.added {
-			continue
-		}
-		if missing[c.object] {
+		switch {
+		case c.added:
+		case missing[c.object]:
 			failed = append(failed, fmt.Errorf("restore %s: its object is missing", c.path))
-			continue
+		default:
+			restored = append(restored, c)
 		}
-		if err := removePath(root, c.path); err != nil {
+	}
+	done, err := s.write(ctx, root, restored)
+	result.Restored = append(result.Restored, done...)
+	return errors.Join(append(failed, err)...)
+}
+
+// write writes files as they were, with their permissions. Processes of the session may
+// change folders to links meanwhile: root keeps the files inside the working tree. It
+// returns the names of the written files.
+func (s *Snapshot) write(ctx context.Context, root *os.Root, files []change) (written []string, err error) {
+	if len(files) == 0 {
+		return nil, nil
+	}
+	var list bytes.Buffer
+	for _, c := range files {
+		list.WriteString(c.object + "\n")
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	gitDone := make(chan error)
+	go func() {
+		_, err := runGit(ctx, s.git, gitCall{dir: s.meta.Top, env: s.shadowEnv(startIndex), in: &list, out: w}, "cat-file", "--batch")
+		gitDone <- errors.Join(err, w.Close())
+	}()
+	var failed []error
+	objects := bufio.NewReader(r)
+	for _, c := range files {
+		var object, kind string
+		var size int64
+		if _, err := fmt.Fscanf(objects, "%s %s %d\n", &object, &kind, &size); err != nil || object != c.object || kind != "blob" || size < 0 {
+			failed = append(failed, fmt.Errorf("restore %s: git gives no content (%s %s): %w", c.path, object, kind, err))
+			break
+		}
+		content := io.LimitReader(objects, size)
+		if err := s.writeFile(root, c, content); err != nil {
+			failed = append(failed, fmt.Errorf("restore %s: %w", c.path, err))
+		} else {
+			written = append(written, c.path)
+		}
+		if _, err := io.Copy(io.Discard, content); err != nil { // what writeFile has not read
 			failed = append(failed, err)
-			continue
+			break
 		}
-		restored = append(restored, c)
-		list.WriteString(c.path + "\x00")
-	}
-	if len(restored) == 0 {
-		return errors.Join(failed...)
-	}
-	if _, err := s.runShadow(ctx, startIndex, &list, "checkout-index", "-f", "-z", "--stdin"); err != nil {
-		failed = append(failed, err)
-	}
-	for _, c := range restored {
-		if err := s.chmod(root, c); err != nil {
+		if _, err := objects.Discard(1); err != nil {
 			failed = append(failed, err)
-			continue
+			break
 		}
-		result.Restored = append(result.Restored, c.path)
 	}
-	return errors.Join(failed...)
+	if len(failed) > 0 {
+		_ = r.Close() // git may still be writing
+	}
+	err = <-gitDone
+	if len(failed) > 0 {
+		err = errors.Join(failed...)
+	}
+	_ = r.Close() // only read, or closed
+	return written, err
+}
+
+// writeFile writes one file in place of what is there.
+func (s *Snapshot) writeFile(root *os.Root, c change, content io.Reader) error {
+	if err := removePath(root, c.path); err != nil {
+		return err
+	}
+	if dir := path.Dir(c.path); dir != "." {
+		if err := root.MkdirAll(dir, 0o777); err != nil {
+			return err
+		}
+	}
+	if c.mode == "120000" {
+		target, err := io.ReadAll(content)
+		if err != nil {
+			return err
+		}
+		return root.Symlink(string(target), c.path)
+	}
+	perm := regularMode
+	if recorded, ok := s.meta.Modes[c.path]; ok {
+		perm = recorded
+	} else if c.mode == "100755" {
+		perm = executableMode
+	}
+	f, err := root.OpenFile(c.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm|0o200)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, content)
+	return errors.Join(err, f.Chmod(perm), f.Close())
 }
 
 // missingObjects returns the objects of changes that neither the store nor the
@@ -190,20 +264,4 @@ func removePath(root *os.Root, name string) error {
 		return err
 	}
 	return nil
-}
-
-// chmod restores the permissions of a file.
-func (s *Snapshot) chmod(root *os.Root, c change) error {
-	perm, recorded := s.meta.Modes[c.path]
-	switch {
-	case c.mode == "120000":
-		_, err := root.Lstat(c.path)
-		return err
-	case recorded:
-	case c.mode == "100755":
-		perm = executableMode
-	default:
-		perm = regularMode
-	}
-	return root.Chmod(c.path, perm)
 }

@@ -25,16 +25,19 @@ const rawAttributes = "* -text -eol -crlf -filter -ident -working-tree-encoding\
 
 // makeShadow creates a git directory that reads the repository's objects, has its own objects,
 // and stores files byte for byte.
-func (s *Snapshot) makeShadow(r *repository) error {
+func (s *Snapshot) makeShadow(r *userRepository) error {
 	dir := filepath.Join(s.store, "git")
 	for _, name := range []string{"objects/info", "objects/pack", "refs", "info"} {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
 			return err
 		}
 	}
-	exclude, err := os.ReadFile(filepath.Join(r.common, "info", "exclude"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	var exclude []byte
+	name := filepath.Join(r.common, "info", "exclude")
+	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() { // a pipe would block
+		if exclude, err = os.ReadFile(name); err != nil { //nolint:gosec // in the user's repository
+			return err
+		}
 	}
 	for name, text := range map[string]string{
 		"HEAD":                    "ref: refs/heads/none\n",
@@ -94,7 +97,7 @@ func quoteConfig(s string) string {
 // readIndex copies the entries of the repository's index without their cached
 // file states. Git then reads all files once, because filters and line ends can
 // make a file differ from its entry.
-func (s *Snapshot) readIndex(ctx context.Context, r *repository) error {
+func (s *Snapshot) readIndex(ctx context.Context, r *userRepository) error {
 	entries, err := r.run(ctx, "ls-files", "--stage", "-z")
 	if err != nil {
 		return err

@@ -29,6 +29,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/minibench/mini/env/helper/repository"
 	"github.com/minibench/mini/internal/atomicfile"
 )
 
@@ -124,6 +125,8 @@ func (s *Snapshot) take(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
+	ctx, stop := repository.Watch(ctx, repo.top)
+	defer stop()
 	s.meta = metadata{Top: repo.top}
 	if err := s.makeShadow(repo); err != nil {
 		return err

@@ -113,7 +113,7 @@ func serve(req Request) (Response, error) {
 		return Response{}, errMessage
 	}
 	syscall.Umask(0o077)
-	ctx, stop := watch(ctx, string(req.Repository.Top))
+	ctx, stop := Watch(ctx, string(req.Repository.Top))
 	defer stop()
 	if req.Op == Check {
 		var res Response
@@ -159,7 +159,7 @@ func open(ctx context.Context, req Request) (Response, error) {
 		return Response{}, err
 	}
 	syscall.Umask(0o077)
-	ctx, stop := watch(ctx, f.top)
+	ctx, stop := Watch(ctx, f.top)
 	defer stop()
 	req.Repository = &f.Repository
 	res := Response{Repository: &f.Repository}
@@ -265,9 +265,10 @@ func withLimit(ctx context.Context, limit time.Duration) (context.Context, conte
 	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w %v", errTime, limit.Round(time.Second)))
 }
 
-// watch cancels the context if a file of the working tree that git reads is a pipe, for
-// which git would wait. It looks for one when the work takes unusually long.
-func watch(ctx context.Context, top string) (context.Context, func()) {
+// Watch cancels the context if a file of the working tree that git reads is a pipe, for
+// which git would wait. It looks for one when the work takes unusually long. The caller
+// must call the returned function.
+func Watch(ctx context.Context, top string) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	timer := time.AfterFunc(watchDelay, func() {
 		_ = filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {

@@ -338,6 +338,9 @@ func (t *session) save(ctx context.Context) error {
 		}
 	}
 	if t.Interactive {
+		// As during the start of the sandbox, Ctrl-C ends the wait for git.
+		t.Interrupts.Set(nil)
+		defer t.Interrupts.Set(t.chat)
 		return t.tree.takeSnapshot(ctx, t.Err, t.stored)
 	}
 	return nil
