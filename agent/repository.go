@@ -74,7 +74,7 @@ func (r *run) scrub(ctx context.Context) error {
 	}
 	if err != nil {
 		e := &env.Error{
-			Status: env.SetupFailed, Op: "prepare repository",
+			Status: setupStatus(err), Op: "prepare repository",
 			Hint: "set agent.scrub: false to leave it unchanged", Err: err,
 		}
 		if errors.Is(err, worktree.ErrNoSpace) {
@@ -121,7 +121,7 @@ func (r *run) openWorktree(ctx context.Context) error {
 		return causeOrErr(ctx, err)
 	case err != nil && r.info.Disposable:
 		return &env.Error{
-			Status: env.SetupFailed, Op: "open repository", Err: err,
+			Status: setupStatus(err), Op: "open repository", Err: err,
 			Hint: hintFor(err, "commit or ignore the changed files in the image's repository"),
 		}
 	case err != nil:
@@ -135,6 +135,14 @@ func (r *run) openWorktree(ctx context.Context) error {
 	}
 	r.tree = tree
 	return nil
+}
+
+// setupStatus returns the status of an error of the repository.
+func setupStatus(err error) env.Status {
+	if errors.Is(err, worktree.ErrRefused) {
+		return env.RepositoryRefused
+	}
+	return env.SetupFailed
 }
 
 // hintFor returns the hint for an error of the repository: fallback, unless the

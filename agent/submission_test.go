@@ -148,7 +148,7 @@ func TestScrubBeforeTheAgentStarts(t *testing.T) {
 					t.Error(err)
 				}
 			},
-			func(e env.Environment) env.Environment { return disposable{e} }, trajectories.Environment, "SetupFailed", "",
+			func(e env.Environment) env.Environment { return disposable{e} }, trajectories.Environment, "RepositoryRefused", "",
 			[]bool{false},
 			"",
 		},

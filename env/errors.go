@@ -19,6 +19,7 @@ const (
 	ProtocolViolation Status = "ProtocolViolation" // the sandbox sent data that breaks the helper protocol
 	HostDiskFull      Status = "HostDiskFull"      // the disk of the host is full
 	SetupFailed       Status = "SetupFailed"       // the start-up command of the instance failed, or its repository is unusable
+	RepositoryRefused Status = "RepositoryRefused" // mini cannot work on the repository of the image, also at another try
 	AgentNotStarted   Status = "AgentNotStarted"   // the agent in the sandbox ended before its first model request
 	DiffFailed        Status = "DiffFailed"        // the agent finished, but its diff could not be created
 	// SandboxRefused means that the cluster refuses all such sandboxes, because of a setting:

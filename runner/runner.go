@@ -336,7 +336,7 @@ func (b *Batch) reportSubmission(store *resultStore, j *job) {
 // isPermanent reports whether a retry would fail in the same way.
 func isPermanent(out trajectories.Outcome) bool {
 	switch out.ExitStatus {
-	case string(env.ImageNotFound), string(env.ImageBuildFailed), string(env.SandboxRefused), string(model.AuthenticationError), string(model.BadRequest), string(model.ScriptExhausted):
+	case string(env.ImageNotFound), string(env.ImageBuildFailed), string(env.RepositoryRefused), string(env.SandboxRefused), string(model.AuthenticationError), string(model.BadRequest), string(model.ScriptExhausted):
 		return true
 	}
 	return false

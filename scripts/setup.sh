@@ -32,7 +32,6 @@ need git git "repositories are made and compared with it"
 need bash bash "every command of the agent is run by it"
 need python3 python3 "tests run programs in it, and so does the demo without a container engine"
 if [[ $1 != demo ]]; then
-  need busybox busybox-static "diffs are taken with its shell too"
   need bwrap bubblewrap "sandboxes without a container engine are made with it"
 fi
 if [[ $1 == full ]]; then

@@ -2,6 +2,7 @@ package worktree_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -53,5 +54,45 @@ func TestContainer(t *testing.T) {
 	}
 	if found, err := tree.Check(t.Context(), diff.Patch); err != nil || found.Tree != diff.Tree {
 		t.Errorf("%v, %+v", err, found)
+	}
+}
+
+// Without room for a pack or for temporary files, the error says how much is needed, and
+// where.
+func TestFullDisks(t *testing.T) {
+	image := dockertest.Image(t)
+	for name, tt := range map[string]struct {
+		tmpfs map[string]int64
+		shm   int64
+		want  string
+		opens bool
+	}{
+		"for a pack":      {map[string]int64{"/small": 3 << 20}, 0, "no room for a pack of up to ", false},
+		"for a temporary": {map[string]int64{"/small": 20 << 20, "/tmp": 1 << 20, "/var/tmp": 1 << 20}, 1 << 20, "no room for a temporary folder of ", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sb, err := dockertest.Engine(t).Start(t.Context(), docker.Config{Image: image, Dir: "/small", Tmpfs: tt.tmpfs, ShmBytes: tt.shm})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := sb.Close(context.WithoutCancel(t.Context())); err != nil {
+					t.Error(err)
+				}
+			})
+			res, err := sb.Execute(t.Context(), env.Command{Script: "set -e; export HOME=/root GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b\n" +
+				story + "git checkout -q future; head -c 700000 /dev/urandom > r; git add r; git commit -qm r; git checkout -q main; git gc -q; head -c 1800000 /dev/zero > filler"})
+			if err != nil || res.ExitCode != 0 {
+				t.Fatalf("%v, %+v: %s", err, res, res.Output)
+			}
+			if tt.opens {
+				_, err = worktree.Open(t.Context(), sb, worktree.Config{})
+			} else {
+				_, err = worktree.Scrub(t.Context(), disposable{sb})
+			}
+			if !errors.Is(err, worktree.ErrNoSpace) || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("the error is %v", err)
+			}
+		})
 	}
 }

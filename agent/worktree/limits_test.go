@@ -63,3 +63,30 @@ func TestPipes(t *testing.T) {
 		})
 	}
 }
+
+// The program needs git and no other program of the sandbox, not even a shell.
+func TestOnlyGit(t *testing.T) {
+	t.Parallel()
+	bin, dir := t.TempDir(), t.TempDir()
+	sh(t, bin, `ln -s "$(command -v git)" git`)
+	sh(t, dir, story+seed)
+	sb := disposable{sandbox(t, local.Config{Dir: dir, Env: map[string]string{"PATH": bin}})}
+	if report, err := worktree.Scrub(t.Context(), sb); err != nil || !report.IsClean() || report.ObjectsRemoved == 0 {
+		t.Fatalf("%v, %+v", err, report)
+	}
+	tree, err := worktree.Open(t.Context(), sb, worktree.Config{MaxPatch: 100_000, Exclude: []string{"*.pyc"}})
+	if err != nil || tree.Base == "" {
+		t.Fatalf("%v, %+v", err, tree)
+	}
+	sh(t, dir, `echo "it's" >> a.txt; rm code.py; mkdir new venv; printf 'n\xe9w' > 'new/sp ace'; echo x > x.pyc; for i in 1 2 3 4 5 6 7 8 9; do head -c 60000 /dev/urandom > venv/$i; done; git init -q nested`)
+	diff, err := tree.Diff(t.Context())
+	if err != nil || !diff.Exact || diff.OmittedCount != 2 {
+		t.Fatalf("%v, %+v", err, diff)
+	}
+	checkPatch(t, diff.Patch, []string{"+it's", "deleted file", "sp ace"}, []string{"venv", "nested"})
+	for _, patch := range []string{string(diff.Patch), strings.TrimSuffix(string(diff.Patch), "\n")} {
+		if found, err := tree.Check(t.Context(), []byte(patch)); err != nil || found.GitError != "" || found.Tree != diff.Tree {
+			t.Errorf("%v, %q, tree %s instead of %s", err, found.GitError, found.Tree, diff.Tree)
+		}
+	}
+}

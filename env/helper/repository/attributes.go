@@ -2,6 +2,7 @@ package repository
 
 import (
 	"bytes"
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -42,6 +43,24 @@ func fileSections(patch []byte) func(func([]byte) bool) {
 			patch = patch[end+1:]
 		}
 	}
+}
+
+// quoteHeaders quotes the names of files below a folder whose name ends with a space,
+// because git apply cannot read the header of such a file without quotes.
+func quoteHeaders(patch []byte) []byte {
+	if !bytes.Contains(patch, []byte(" /")) {
+		return patch
+	}
+	var out []byte
+	for section := range fileSections(patch) {
+		header, rest, _ := bytes.Cut(section, []byte("\n"))
+		name, ok := newFileName(string(header))
+		if ok && strings.Contains(name, " /") && !bytes.HasSuffix(header, []byte(`"`)) {
+			header = fmt.Appendf(nil, `%s"a/%s" "b/%[2]s"`, sectionStart, name)
+		}
+		out = append(append(append(out, header...), '\n'), rest...)
+	}
+	return out
 }
 
 // newFileName returns the new name in a line "diff --git a/X b/X", quoted or

@@ -64,10 +64,8 @@ func (s *shadow) keep() error {
 	}
 	defer content.Close() //nolint:errcheck // it is copied
 	stores := []string{filepath.Join(s.common, "objects")}
-	for _, sub := range s.submodules() {
-		if sub.gitDir != "" {
-			stores = append(stores, filepath.Join(sub.gitDir, "objects"))
-		}
+	for _, dir := range s.req.Repository.Submodules {
+		stores = append(stores, filepath.Join(string(dir), "objects"))
 	}
 	var size int64
 	for _, store := range stores {

@@ -15,13 +15,12 @@ import (
 // every tool can apply. Binary files and text that is not UTF-8 are binary patches.
 func (s *shadow) patch(ctx context.Context, from, to string, most int) ([]byte, error) {
 	p, err := s.rawPatch(ctx, from, to, most)
-	if err != nil || isText(p) {
-		return p, err
+	if err == nil && !isText(p) {
+		if err = s.setAttributes(binaryAttributes(p)); err == nil {
+			p, err = s.rawPatch(ctx, from, to, most)
+		}
 	}
-	if err := s.setAttributes(binaryAttributes(p)); err != nil {
-		return nil, err
-	}
-	return s.rawPatch(ctx, from, to, most)
+	return quoteHeaders(p), err
 }
 
 func (s *shadow) rawPatch(ctx context.Context, from, to string, most int) ([]byte, error) {

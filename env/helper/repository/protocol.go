@@ -56,6 +56,8 @@ type Repository struct {
 	GitDir    []byte `json:"git_dir"`
 	CommonDir []byte `json:"common_dir"` // git directory shared with other worktrees
 	Top       []byte `json:"top"`        // top of the working tree
+	// Submodules are the git directories of submodules.
+	Submodules [][]byte `json:"submodules,omitempty"`
 	// Settings are those on how files become objects, in the form of git config -z.
 	Settings []byte `json:"settings,omitempty"`
 }

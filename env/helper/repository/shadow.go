@@ -88,7 +88,10 @@ func (s *shadow) fill() error {
 	files["info/exclude"] = slices.Concat(files["info/exclude"], files["../junk"])
 	stores := [][]byte{quotePath(filepath.Join(s.common, "objects"))}
 	for _, sub := range s.submodules() {
-		stores = append(stores, quotePath(filepath.Join(sub.gitDir, "objects")))
+		s.addSubmodule(s.submoduleDir(sub.path))
+	}
+	for _, dir := range s.req.Repository.Submodules {
+		stores = append(stores, quotePath(filepath.Join(string(dir), "objects")))
 	}
 	kept, err := s.restoreKept()
 	if err != nil {

@@ -119,26 +119,37 @@ func (s *shadow) stamp(ctx context.Context, name string) (string, error) {
 		return fileStamp(filepath.Join(s.top, name)), nil
 	}
 	sum := sha256.New()
-	err := s.stampFolder(ctx, sum, filepath.Join(s.top, name))
+	err := s.stampFolder(ctx, sum, name)
 	return fmt.Sprintf("%x", sum.Sum(nil)[:8]), err
 }
 
 type writer interface{ Write([]byte) (int, error) }
 
-func (s *shadow) stampFolder(ctx context.Context, w writer, dir string) error {
+// othersIn lists the files of a folder as if it was a repository without a commit. Names
+// are relative to the top.
+func (s *shadow) othersIn(ctx context.Context, folder string, exclude ...string) ([]string, error) {
+	dir := filepath.Join(s.top, folder)
 	g := s.with("GIT_WORK_TREE="+dir, "GIT_INDEX_FILE="+s.file("none"))
 	g.dir = dir
-	names, err := g.list(ctx, nil, "ls-files", "-z", "--others", "-X", s.file("exclude"))
+	names, err := g.list(ctx, nil, append([]string{"ls-files", "-z", "--others"}, exclude...)...)
+	if _, statErr := os.Stat(dir); err != nil && statErr != nil {
+		return nil, nil //nolint:nilerr // a folder that is gone has no files
+	}
+	for i, name := range names {
+		names[i] = strings.TrimSuffix(folder, "/") + "/" + name
+	}
+	return names, err
+}
+
+func (s *shadow) stampFolder(ctx context.Context, w writer, folder string) error {
+	names, err := s.othersIn(ctx, folder, "-X", s.file("exclude"))
 	if err != nil {
-		if _, statErr := os.Stat(dir); statErr != nil {
-			return nil //nolint:nilerr // a folder that is gone has no files
-		}
 		return err
 	}
 	for _, name := range names {
-		path := filepath.Join(dir, name)
+		path := filepath.Join(s.top, name)
 		if strings.HasSuffix(name, "/") { // git lists a repository in the folder only by its name
-			if err := s.stampFolder(ctx, w, path); err != nil {
+			if err := s.stampFolder(ctx, w, name); err != nil {
 				return err
 			}
 			continue

@@ -12,9 +12,8 @@ import (
 // submodule is a submodule with files. They count as files of the repository, so that a
 // patch has their changes, as one of git diff --submodule=diff.
 type submodule struct {
-	path   string
-	tree   string // at its HEAD when the work began
-	gitDir string // empty if the agent removed it
+	path string
+	tree string // at its HEAD when the work began
 }
 
 // submodules returns those of the start.
@@ -22,10 +21,18 @@ func (s *shadow) submodules() []submodule {
 	var subs []submodule
 	for _, entry := range splitNUL(s.start.Submodules) {
 		if tree, path, ok := strings.Cut(entry, "\t"); ok {
-			subs = append(subs, submodule{path, tree, s.submoduleDir(path)})
+			subs = append(subs, submodule{path, tree})
 		}
 	}
 	return subs
+}
+
+// addSubmodule remembers the git directory of a submodule.
+func (s *shadow) addSubmodule(dir string) {
+	known := s.req.Repository.Submodules
+	if dir != "" && !slices.ContainsFunc(known, func(k []byte) bool { return string(k) == dir }) {
+		s.req.Repository.Submodules = append(known, []byte(dir))
+	}
 }
 
 // submoduleDir returns the git directory of a submodule. It is empty if the submodule
@@ -76,6 +83,7 @@ func (s *shadow) findSubmodules(ctx context.Context, paths []string) (bool, erro
 		if len(tree) != len(s.commit) || !isHash(tree) {
 			continue
 		}
+		s.addSubmodule(dir)
 		entries = fmt.Appendf(entries, "%s\t%s\x00", tree, path)
 		stores = append(append(stores, quotePath(filepath.Join(dir, "objects"))...), '\n')
 	}

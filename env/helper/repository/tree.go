@@ -277,17 +277,32 @@ func (s *shadow) newFiles(ctx context.Context, f *files, forced []string, most i
 			found = append(found, name)
 		}
 	}
-	for some := range slices.Chunk(folders, 1000) {
-		out := &buffer{limit: maxOutput}
-		args := slices.Concat([]string{"--literal-pathspecs"}, listing, []string{"--"}, some)
-		text, err := s.run(ctx, nil, out, args...)
+	if len(folders) > 0 {
+		isFolder := setOf(folders)
+		lines := &lineWriter{fn: func(name []byte) error {
+			if isIn(isFolder, string(name)) {
+				found = append(found, string(name))
+			}
+			return nil
+		}}
+		text, err := s.run(ctx, nil, lines, listing...)
 		if err != nil {
 			return nil, err
 		}
-		found, unread = append(found, splitNUL(out.bytes)...), unread+text
+		unread += text
 	}
 	if most > 0 {
 		found = append(found, forced...)
+	}
+	for _, sub := range s.submodules() {
+		// Without a file of its own in the index, git takes it for another repository.
+		if i := slices.Index(found, sub.path+"/"); i >= 0 {
+			within, err := s.othersIn(ctx, sub.path, "--exclude-standard")
+			if err != nil {
+				return nil, err
+			}
+			found = slices.Replace(found, i, i+1, within...)
+		}
 	}
 	slices.Sort(found)
 	isIgnored, isForced := setOf(splitNUL(s.start.Ignored)), setOf(forced)
