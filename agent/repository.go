@@ -128,7 +128,7 @@ func (r *run) openWorktree(ctx context.Context) error {
 		tree = &worktree.Tree{Missing: "nothing to take a diff against (" + err.Error() + ")"}
 	case tree.Base != "" && cfg.Start == nil && !r.info.Disposable:
 		s := tree.Start()
-		rec := trajectories.StartState{Base: s.Base, Tree: s.Tree, Patch: s.Patch, Ignored: s.Ignored, OtherFiles: s.LeftOut}
+		rec := trajectories.StartState{Base: s.Base, Tree: s.Tree, Patch: s.Patch, Ignored: s.Ignored, OtherFiles: s.LeftOut, Submodules: s.Submodules}
 		if _, err := r.record(trajectories.TypeStartState, rec); err != nil {
 			return err
 		}

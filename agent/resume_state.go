@@ -270,7 +270,7 @@ func (s *ResumeState) addRecord(period *workPeriod, r trajectories.Record) error
 		if err := json.Unmarshal(r.Data, &start); err != nil {
 			return fmt.Errorf("record %d: %w", r.ID, err)
 		}
-		s.StartState = &worktree.State{Base: start.Base, Tree: start.Tree, Patch: start.Patch, Ignored: start.Ignored, LeftOut: start.OtherFiles}
+		s.StartState = &worktree.State{Base: start.Base, Tree: start.Tree, Patch: start.Patch, Ignored: start.Ignored, LeftOut: start.OtherFiles, Submodules: start.Submodules}
 	case trajectories.TypeLimits:
 		s.Limits = &Limits{}
 		if err := json.Unmarshal(r.Data, s.Limits); err != nil {

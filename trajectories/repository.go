@@ -47,6 +47,9 @@ type StartState struct {
 	// name.
 	Ignored    Bytes `json:"ignored,omitempty"`
 	OtherFiles Bytes `json:"left,omitempty"`
+	// Submodules lists the submodules whose files are in Tree: the hash of their tree at
+	// HEAD, a tab and their path. A NUL ends each entry.
+	Submodules Bytes `json:"submodules,omitempty"`
 }
 
 // PatchCheck is the result of applying a submission to the initial files.

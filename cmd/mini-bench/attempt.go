@@ -17,8 +17,8 @@ import (
 // Limits of what an attempt adds to the commands of its agent in a prepared image: the
 // processes and threads that it starts in the sandbox, and milliseconds.
 const (
-	maxBefore, maxBeforeTime = 130, 1000
-	maxAfter, maxAfterTime   = 130, 1000
+	maxBefore, maxBeforeTime = 30, 500
+	maxAfter, maxAfterTime   = 30, 500
 )
 
 // demoImage has a repository of twenty files; scripts/images.sh builds it.

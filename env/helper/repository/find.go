@@ -64,7 +64,7 @@ func find(ctx context.Context, req Request) (*found, error) {
 		}
 		return nil, missing("no git repository")
 	}
-	f.git.dir = f.top
+	f.dir = f.top
 	f.GitDir, f.CommonDir, f.Top = []byte(f.gitDir), []byte(f.commonDir), []byte(f.top)
 	return f, nil
 }
@@ -140,7 +140,7 @@ func (f *found) isBlocking(entry string) bool {
 	} else if !filepath.IsAbs(value) {
 		value = filepath.Join(f.top, value)
 	}
-	info, err := os.Stat(value)
+	info, err := os.Stat(value) //nolint:gosec // it is only looked at
 	return err == nil && !info.Mode().IsRegular()
 }
 

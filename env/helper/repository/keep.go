@@ -83,7 +83,7 @@ func (s *shadow) keep() error {
 				if len(open) >= maxKept {
 					return errTooMany
 				}
-				f, err := os.Open(path)
+				f, err := os.Open(path) //nolint:gosec // in the git directory
 				if err != nil {
 					return nil //nolint:nilerr // as above
 				}

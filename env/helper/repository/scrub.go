@@ -256,7 +256,7 @@ func (s *scrubber) removeNames() error {
 		// This is a linked worktree. Reset the main one.
 		remove(s.commonDir, "index")
 		name := filepath.Join(s.commonDir, "HEAD")
-		head, err := os.ReadFile(name)
+		head, err := os.ReadFile(name) //nolint:gosec // in the git directory
 		if err == nil && !strings.HasPrefix(string(head), "ref:") {
 			err = os.WriteFile(name, []byte(s.head+"\n"), 0o644) //nolint:gosec // as git does
 		}
@@ -313,7 +313,7 @@ func (s *scrubber) removeLFS(ctx context.Context) error {
 		case err != nil || entry.IsDir() || pointers[entry.Name()]:
 			return err
 		}
-		return os.Remove(path)
+		return os.Remove(path) //nolint:gosec // no process of the agent runs yet
 	})
 }
 

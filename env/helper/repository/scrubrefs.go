@@ -117,7 +117,7 @@ func removeBrokenRefs(dir string, isKept map[string]bool) error {
 				folders = append(folders, path)
 			}
 		case !isKept[name]:
-			return os.Remove(path)
+			return os.Remove(path) //nolint:gosec // no process of the agent runs yet
 		}
 		return nil
 	})

@@ -49,7 +49,7 @@ func freeKiB(dir string) (int64, error) {
 	if err := syscall.Statfs(dir, &s); err != nil {
 		return 0, err
 	}
-	return int64(s.Bavail) * int64(s.Bsize) >> 10, nil //nolint:gosec,unconvert // fits; the types differ between architectures
+	return int64(s.Bavail) * int64(s.Bsize) >> 10, nil //nolint:unconvert // the types differ between architectures
 }
 
 // removeTemp removes the temporary folders with a tag.

@@ -107,7 +107,7 @@ func (s *shadow) copyIndex(ctx context.Context) (forced []string, err error) {
 	index := filepath.Join(s.path, "index")
 	info, err := os.Lstat(filepath.Join(s.dir, "index"))
 	if err != nil {
-		return nil, os.RemoveAll(index) //nolint:nilerr // without an index git reads every file
+		return nil, os.RemoveAll(index) // without an index git reads every file
 	}
 	text, ok := readSmall(filepath.Join(s.dir, "index"), maxIndex)
 	if !ok {
