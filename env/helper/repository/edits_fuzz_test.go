@@ -210,7 +210,7 @@ func FuzzEdits(f *testing.F) {
 		if err != nil || !res.Exact {
 			t.Fatalf("%v, exact %t: %s\n%s", err, res.Exact, res.Problem, res.Patch)
 		}
-		moved := "\x00" // the name of the submodule that moved, if it did
+		moved := "\x00"                 // the name of the submodule that moved, if it did
 		for _, o := range res.Omitted { // files that are no longer ignored
 			switch {
 			case strings.Contains(o.Reason, "git repository of its own") && o.Name != "lib/sub/":

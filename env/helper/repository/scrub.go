@@ -321,7 +321,7 @@ func (s *scrubber) removeLFS(ctx context.Context) error {
 // the reflog, so that git status still reports where HEAD was detached.
 func (s *scrubber) keepHistory(ctx context.Context) error {
 	shallow := filepath.Join(s.commonDir, "shallow")
-	list, err := os.ReadFile(shallow)
+	list, err := os.ReadFile(shallow) //nolint:gosec // in the git directory
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -78,7 +78,7 @@ func (s *scrubber) removeRefs(ctx context.Context) (kept []ref, err error) {
 // because git finds nothing in a file that is not sorted.
 func (s *scrubber) rewritePackedRefs(kept []ref, isKept map[string]bool) error {
 	file := filepath.Join(s.commonDir, "packed-refs")
-	text, err := os.ReadFile(file)
+	text, err := os.ReadFile(file) //nolint:gosec // in the git directory
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
