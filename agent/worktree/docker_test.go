@@ -55,6 +55,11 @@ func TestContainer(t *testing.T) {
 	if found, err := tree.Check(t.Context(), diff.Patch); err != nil || found.Tree != diff.Tree {
 		t.Errorf("%v, %+v", err, found)
 	}
+	in("rm -rf .git; git init -q .")
+	again, err := tree.Diff(t.Context())
+	if err != nil || !again.Exact || string(again.Patch) != string(diff.Patch) {
+		t.Errorf("after the agent made another repository: %v, %+v", err, again)
+	}
 }
 
 // Without room for a pack or for temporary files, the error says how much is needed, and

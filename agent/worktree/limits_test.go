@@ -15,9 +15,9 @@ import (
 // limits.
 func TestGitDoesNotEnd(t *testing.T) {
 	t.Parallel()
-	bin, dir := t.TempDir(), repository(t, seed, "")
+	bin, tmp, dir := t.TempDir(), t.TempDir(), repository(t, seed, "")
 	sh(t, bin, "printf '#!/bin/sh\ntest ! -e %s/hang || { echo x >>%s/tries; exec sleep 1000; }\nexec %s \"$@\"\n' "+bin+" "+bin+" $(command -v git) > git; chmod +x git")
-	sb := sandbox(t, local.Config{Dir: dir, Env: map[string]string{"PATH": bin + ":" + os.Getenv("PATH")}})
+	sb := sandbox(t, local.Config{Dir: dir, Env: map[string]string{"PATH": bin + ":" + os.Getenv("PATH"), "TMPDIR": tmp}})
 	tree, err := worktree.Open(t.Context(), sb, worktree.Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -30,6 +30,22 @@ func TestGitDoesNotEnd(t *testing.T) {
 	}
 	if tries := sh(t, bin, "cat tries"); strings.Count(tries, "x") < 2 {
 		t.Errorf("%q tries", tries)
+	}
+	// A hash that is cancelled leaves no temporary files.
+	ctx, cancel = context.WithCancel(t.Context())
+	sh(t, bin, "rm tries")
+	hashed := make(chan error)
+	go func() {
+		_, err := tree.Hash(ctx)
+		hashed <- err
+	}()
+	sh(t, bin, "until test -e tries; do sleep 0.01; done; ls "+tmp+" | grep -q mini-tmp")
+	cancel()
+	if err := <-hashed; err == nil {
+		t.Error("there is a hash")
+	}
+	if left := sh(t, tmp, "ls -A"); left != "" {
+		t.Errorf("left behind: %s", left)
 	}
 }
 

@@ -172,7 +172,9 @@ func run(ctx context.Context, sandbox env.Environment, req repository.Request) (
 	// may name no program.
 	req.Contained = info.Image != ""
 	req.Bound = []byte(confinement(info))
-	req.Tag = rand.Text()
+	if req.Tag == "" {
+		req.Tag = rand.Text()
+	}
 	if deadline, ok := ctx.Deadline(); ok {
 		// The program ends by itself before it is killed.
 		req.Time = max(min(req.Time, time.Until(deadline)*9/10), time.Millisecond)
