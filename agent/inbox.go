@@ -130,9 +130,9 @@ func (b *Inbox) Interrupt(message func(ctx context.Context) (string, error)) {
 	}
 }
 
-// attemptContext returns a context that is cancelled by Abort. The caller must
+// AttemptContext returns a context that is cancelled by Abort. The caller must
 // call the returned function.
-func (b *Inbox) attemptContext(ctx context.Context) (context.Context, func()) {
+func (b *Inbox) AttemptContext(ctx context.Context) (context.Context, func()) {
 	if b == nil {
 		return ctx, func() {}
 	}

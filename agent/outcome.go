@@ -74,7 +74,7 @@ func (r *run) runAttempt(ctx context.Context, work func(*run, context.Context) e
 		resumeClock = r.clock.pause()
 	}
 	r.publishStart()
-	ctx, cancel := r.Inbox.attemptContext(ctx)
+	ctx, cancel := r.Inbox.AttemptContext(ctx)
 	defer cancel()
 	ctx, stop := r.clock.withLimit(ctx, r.cfg.wallTime(), ErrTimeExceeded)
 	defer stop()

@@ -173,10 +173,9 @@ func (s *scrubber) prove(ctx context.Context, kept []ref, left storeContent) err
 			return nil
 		case err != nil:
 			return err
-		case entry.IsDir() && entry.Name() == "logs":
-			return fs.SkipDir
-		case entry.Name() == "HEAD" && entry.Type().IsRegular():
+		case entry.IsDir() && entry.Name() == "objects": // every git directory has one
 			r.Submodules++
+			return fs.SkipDir
 		}
 		return nil
 	})

@@ -115,8 +115,8 @@ func quotePath(path string) []byte {
 	return []byte(path)
 }
 
-// junk returns the gitignore file of what never is new: the patterns of the request, and
-// the files that the start left out.
+// junk returns the gitignore file of what never is new: the patterns of the request, the
+// files that the start left out, and the temporary folder.
 func (s *shadow) junk() []byte {
 	var b bytes.Buffer
 	for _, pattern := range s.req.Exclude {
@@ -124,6 +124,9 @@ func (s *shadow) junk() []byte {
 	}
 	for _, l := range s.start.leftOut() {
 		b.WriteString(excludePattern(l.name) + "\n")
+	}
+	if isBelow(s.top, s.tmp) { // for example a repository in /tmp
+		b.WriteString(excludePattern(strings.TrimPrefix(strings.TrimPrefix(s.tmp, s.top), "/")) + "/\n")
 	}
 	return b.Bytes()
 }

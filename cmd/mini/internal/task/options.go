@@ -102,8 +102,11 @@ func Run(ctx, kill context.Context, s cmdutil.Streams, o *Options) error {
 		switch {
 		case !isNew && errors.Is(err, agent.ErrInterrupted) && !errors.Is(err, cmdutil.ErrSessionEnded):
 			message := "mini: no task was given"
-			if o.resume {
+			switch {
+			case o.resume:
 				message = "run mini --continue to resume"
+			case t.instance.ProblemStatement != "":
+				message = "mini: interrupted before the agent began"
 			}
 			_, werr := fmt.Fprintln(s.Err, message)
 			return errors.Join(cmdutil.ErrSessionEnded, werr)

@@ -338,9 +338,9 @@ func (t *session) save(ctx context.Context) error {
 		}
 	}
 	if t.Interactive {
-		// As during the start of the sandbox, Ctrl-C ends the wait for git.
-		t.Interrupts.Set(nil)
-		defer t.Interrupts.Set(t.chat)
+		// As during the attempt, the second Ctrl-C ends it.
+		ctx, stop := t.inbox.AttemptContext(ctx)
+		defer stop()
 		return t.tree.takeSnapshot(ctx, t.Err, t.stored)
 	}
 	return nil
