@@ -47,6 +47,9 @@ const errUnreadable = refusal("git cannot read the repository")
 // standard output. It returns the exit code.
 func Main() int {
 	runtime.GOMAXPROCS(2) // it mostly waits for git
+	for fd := KeepFD; fd <= KeepFD+keptFiles(); fd++ {
+		syscall.CloseOnExec(fd)
+	}
 	data, err := io.ReadAll(os.Stdin)
 	var req Request
 	if err == nil {

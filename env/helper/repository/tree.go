@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -104,16 +105,12 @@ func isExit(err error) bool {
 // returns the files that were added to it since the base. A shared or broken index is
 // not used.
 func (s *shadow) copyIndex(ctx context.Context) (forced []string, err error) {
-	index := filepath.Join(s.path, "index")
-	info, err := os.Lstat(filepath.Join(s.dir, "index"))
-	if err != nil {
+	theirs, index := filepath.Join(s.dir, "index"), filepath.Join(s.path, "index")
+	info, err := os.Lstat(theirs)
+	if err != nil || !info.Mode().IsRegular() || info.Size() >= maxIndex {
 		return nil, os.RemoveAll(index) // without an index git reads every file
 	}
-	text, ok := readSmall(filepath.Join(s.dir, "index"), maxIndex)
-	if !ok {
-		return nil, os.RemoveAll(index)
-	}
-	if err := os.WriteFile(index, text, 0o600); err != nil {
+	if err := copyFile(theirs, index); err != nil {
 		return nil, err
 	}
 	// Git uses the time of the index to detect changes within the second in which it was
@@ -134,6 +131,20 @@ func (s *shadow) copyIndex(ctx context.Context) (forced []string, err error) {
 	}
 	isJunk := setOf(junk)
 	return slices.DeleteFunc(forced, func(name string) bool { return isJunk[name] }), nil
+}
+
+func copyFile(from, to string) error {
+	r, err := os.Open(from) //nolint:gosec // in the git directory
+	if err != nil {
+		return err
+	}
+	defer r.Close()         //nolint:errcheck // nothing was written
+	w, err := os.Create(to) //nolint:gosec // in the temporary folder
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(w, r)
+	return errors.Join(err, w.Close())
 }
 
 // maxIndex is the size from which an index is not copied, in bytes.
