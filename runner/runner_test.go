@@ -154,6 +154,9 @@ func TestRetries(t *testing.T) {
 		{"missing image", func(context.Context, datasets.Instance) (env.Environment, error) {
 			return nil, &env.Error{Status: env.ImageNotFound, Op: "pull"}
 		}, nil, 1, "ImageNotFound"},
+		{"refused repository", func(context.Context, datasets.Instance) (env.Environment, error) {
+			return nil, &env.Error{Status: env.RepositoryRefused, Op: "prepare"}
+		}, nil, 1, "RepositoryRefused"},
 		{"provider", submits, &model.Error{Status: model.RateLimited, Retryable: true}, 3, "RateLimited"},
 		{"wrong key", submits, &model.Error{Status: model.AuthenticationError}, 1, "AuthenticationError"},
 		{"defect", submits, errors.New("surprise"), 1, "InternalError"},
