@@ -77,7 +77,7 @@ func TestOpenBelowTheTop(t *testing.T) {
 }
 
 // If a git hook starts mini, git's variables lead to that repository. The
-// scripts do not follow them, even if the commands do.
+// program does not follow them, even if the commands do.
 func TestGitVariablesAreIgnored(t *testing.T) {
 	user, own := t.TempDir(), t.TempDir()
 	sh(t, user, story)
