@@ -160,4 +160,5 @@ func maskVarying(text string) string {
 	return strings.TrimSpace(varyingText.ReplaceAllString(text, "#"))
 }
 
-var varyingText = regexp.MustCompile(`\d{4}-\d\d-\d\d(T|,? )\d\d:\d\d(:\d\d(\.\d+)?)?(Z| UTC)?|\b\d\d:\d\d(:\d\d)?\b|\b\d+(\.\d+)? m?s\b|\b[0-9a-f]{7,64}\b|mini-scratch-\w+-\w+`)
+var varyingText = regexp.MustCompile(`\d{4}-\d\d-\d\d(T|,? )\d\d:\d\d(:\d\d(\.\d+)?)?(Z| UTC)?|\b\d\d:\d\d(:\d\d)?\b|\b\d+(\.\d+)? m?s\b|\b[0-9a-f]{7,64}\b|mini-scratch-\w+-\w+` +
+	`|about \d+ tokens to \d+|"tokens_(before|after)":\d+`) // estimates depend on the length of a temporary folder's name
