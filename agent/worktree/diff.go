@@ -56,14 +56,11 @@ func (t *Tree) Diff(ctx context.Context) (Diff, error) {
 		return Diff{}, fmt.Errorf("take diff: %w", err)
 	}
 	d := Diff{Patch: res.Patch, Tree: res.Tree, Exact: res.Exact, Problem: sanitize(res.Problem), OmittedCount: res.OmittedCount}
-	for _, o := range res.Omitted[:min(len(res.Omitted), maxOmitted)] {
+	for _, o := range res.Omitted[:min(len(res.Omitted), repository.MaxOmitted)] {
 		d.Omitted = append(d.Omitted, Omission{Name: sanitize(o.Name), Reason: sanitize(o.Reason)})
 	}
 	return d, nil
 }
-
-// maxOmitted bounds Diff.Omitted.
-const maxOmitted = 20
 
 // CheckResult is the result of checking a patch against the state at the start.
 type CheckResult struct {

@@ -80,13 +80,14 @@ func TestPipes(t *testing.T) {
 	}
 }
 
-// The program needs git and no other program of the sandbox, not even a shell.
+// The program needs git and no other program of the sandbox, not even a shell. Lines that
+// the loader of programs writes to standard error are not taken for data.
 func TestOnlyGit(t *testing.T) {
 	t.Parallel()
 	bin, dir := t.TempDir(), t.TempDir()
 	sh(t, bin, `ln -s "$(command -v git)" git`)
 	sh(t, dir, story+seed)
-	sb := disposable{sandbox(t, local.Config{Dir: dir, Env: map[string]string{"PATH": bin}})}
+	sb := disposable{sandbox(t, local.Config{Dir: dir, Env: map[string]string{"PATH": bin, "LD_PRELOAD": "/nonexistent/x.so"}})}
 	if report, err := worktree.Scrub(t.Context(), sb); err != nil || !report.IsClean() || report.ObjectsRemoved == 0 {
 		t.Fatalf("%v, %+v", err, report)
 	}

@@ -44,7 +44,7 @@ var ErrNotDisposable = errors.New("the sandbox does not own its files")
 func Scrub(ctx context.Context, sandbox env.Environment) (ScrubReport, error) {
 	var prepared preparedNote
 	if note := sandbox.Info().Prepared; note != nil {
-		if json.Unmarshal([]byte(note.Note), &prepared) != nil || !isHash(prepared.Inventory) || !prepared.Proof.IsClean() {
+		if json.Unmarshal([]byte(note.Note), &prepared) != nil || !repository.IsHash(prepared.Inventory) || !prepared.Proof.IsClean() {
 			prepared = preparedNote{} // without a valid note, the repository is scrubbed
 		}
 	}
@@ -80,7 +80,7 @@ func scrub(ctx context.Context, sandbox env.Environment, req repository.Request)
 	case res.Missing != "":
 		return res, ErrNoRepository
 	case r == nil && res.Unchanged:
-	case r == nil || r.Head != "" && !isHash(r.Head) || min(r.RefsRemoved, r.ObjectsRemoved, r.Objects, r.Commits, r.Tags,
+	case r == nil || r.Head != "" && !repository.IsHash(r.Head) || min(r.RefsRemoved, r.ObjectsRemoved, r.Objects, r.Commits, r.Tags,
 		r.StrayCommits, r.StrayObjects, r.StrayRefs, r.Remotes, r.Submodules) < 0:
 		return res, fmt.Errorf("scrub repository: %w", errInvalidOutput)
 	default:
@@ -112,7 +112,7 @@ func Prepare(ctx context.Context, sandbox env.Environment) (note string, err err
 		return "", err
 	case !res.Report.IsClean():
 		return "", nil // each attempt's scrub reports the incomplete scrub
-	case !isHash(res.Inventory):
+	case !repository.IsHash(res.Inventory):
 		return "", fmt.Errorf("prepare repository: %w", errInvalidOutput)
 	}
 	text, err := json.Marshal(preparedNote{*res.Report, res.Inventory})

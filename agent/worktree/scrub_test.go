@@ -177,7 +177,7 @@ func TestScrubSmallRepositories(t *testing.T) {
 	}
 }
 
-// What cannot be scrubbed is refused, so that nobody tries again.
+// A repository that cannot be scrubbed is refused. The run does not retry.
 func TestScrubErrors(t *testing.T) {
 	for name, tt := range map[string]struct{ seed, want string }{
 		"a partial clone without the files of HEAD": {story + "git config uploadpack.allowFilter true; git clone -q --no-checkout --filter=blob:none \"file://$PWD\" here; cd here", "lacks 2 objects of HEAD"},

@@ -95,7 +95,7 @@ func Open(ctx context.Context, sandbox env.Environment, cfg Config) (*Tree, erro
 	switch s := res.State; {
 	case cfg.Start != nil:
 		t.start = *cfg.Start
-	case s == nil || !isHash(s.Base) || !isHash(s.Tree) || len(s.Patch) > maxStatePatch || len(s.Ignored)+len(s.LeftOut) > maxLists:
+	case s == nil || !repository.IsHash(s.Base) || !repository.IsHash(s.Tree) || len(s.Patch) > repository.MaxStatePatch || len(s.Ignored)+len(s.LeftOut) > maxLists:
 		return nil, fmt.Errorf("capture the state of the files: %w", errInvalidOutput)
 	default:
 		t.start = *s
@@ -104,12 +104,9 @@ func Open(ctx context.Context, sandbox env.Environment, cfg Config) (*Tree, erro
 	return t, nil
 }
 
-// maxStatePatch bounds State.Patch, and maxLists bounds Ignored and LeftOut together, in
-// bytes. These three fields are part of every request.
-const (
-	maxStatePatch = 4 << 20
-	maxLists      = 2 << 20
-)
+// maxLists bounds Ignored and LeftOut of a state together, in bytes. They are part of every
+// request.
+const maxLists = 2 << 20
 
 // Start returns the state that diffs are taken against.
 func (t *Tree) Start() State { return t.start }
@@ -145,7 +142,7 @@ func (t *Tree) run(ctx context.Context, req repository.Request) (repository.Resp
 	switch {
 	case err == nil && res.Missing != "":
 		err = errors.New(sanitize(res.Missing))
-	case err == nil && res.Tree != "" && !isHash(res.Tree):
+	case err == nil && res.Tree != "" && !repository.IsHash(res.Tree):
 		err = errInvalidOutput
 	}
 	return res, err
@@ -242,10 +239,6 @@ func confinement(info env.Info) string {
 		return ""
 	}
 	return info.Dir
-}
-
-func isHash(s string) bool {
-	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
 }
 
 // sanitize returns the start of a sandbox's output as printable text.

@@ -167,8 +167,12 @@ func (s *Snapshot) write(ctx context.Context, root *os.Root, files []change) (wr
 	for _, c := range files {
 		var object, kind string
 		var size int64
-		if _, err := fmt.Fscanf(objects, "%s %s %d\n", &object, &kind, &size); err != nil || object != c.object || kind != "blob" || size < 0 {
-			failed = append(failed, fmt.Errorf("restore %s: git gives no content (%s %s): %w", c.path, object, kind, err))
+		_, err := fmt.Fscanf(objects, "%s %s %d\n", &object, &kind, &size)
+		if err == nil && (object != c.object || kind != "blob" || size < 0) {
+			err = errors.New("invalid output of git cat-file")
+		}
+		if err != nil {
+			failed = append(failed, fmt.Errorf("restore %s: %w", c.path, err))
 			break
 		}
 		content := io.LimitReader(objects, size)

@@ -7,7 +7,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
+
+// findTime bounds the time for the location and the settings. Git would wait for a pipe
+// that a configuration file includes.
+const findTime = 20 * time.Second
 
 // missing says why there is no repository. It is an error that is not reported as one.
 type missing string
@@ -27,6 +32,8 @@ type found struct {
 // that is a folder which was made for the sandbox, and a repository around it belongs to
 // the user.
 func find(ctx context.Context, req Request) (*found, error) {
+	ctx, cancel := withLimit(ctx, findTime)
+	defer cancel()
 	g, err := findGit(req.Contained)
 	if err != nil {
 		return nil, missing("no git")
@@ -74,7 +81,7 @@ func (f *found) locate(ctx context.Context) bool {
 	questions := []string{"--show-toplevel", "--absolute-git-dir", "--git-common-dir", "HEAD^{commit}", "HEAD^{tree}"}
 	out, _ := f.output(ctx, nil, append([]string{"rev-parse"}, questions...)...) // it fails without a commit
 	lines := strings.Split(string(out), "\n")
-	if len(lines) != 6 || !isHash(lines[3]) || !isHash(lines[4]) {
+	if len(lines) != 6 || !IsHash(lines[3]) || !IsHash(lines[4]) {
 		lines = nil
 		for _, q := range questions {
 			lines = append(lines, f.text(ctx, "rev-parse", "--verify", q))
@@ -84,7 +91,7 @@ func (f *found) locate(ctx context.Context) bool {
 		}
 	}
 	f.top, f.gitDir, f.commonDir = lines[0], lines[1], lines[2]
-	if isHash(lines[3]) && isHash(lines[4]) {
+	if IsHash(lines[3]) && IsHash(lines[4]) {
 		f.head, f.headTree = lines[3], lines[4]
 	}
 	if f.top == "" || f.gitDir == "" {
@@ -110,6 +117,8 @@ const fileSettings = `^(core\.(filemode|symlinks|ignorecase|precomposeunicode|au
 // start because the agent may change them later. Outside a container, the programs of
 // filters are those of the user's own configuration, never of the repository's.
 func (f *found) readSettings(ctx context.Context, contained bool) error {
+	ctx, cancel := withLimit(ctx, findTime)
+	defer cancel()
 	all, err := f.list(ctx, nil, "config", "-z", "--get-regexp", fileSettings)
 	if err != nil && context.Cause(ctx) != nil {
 		return err

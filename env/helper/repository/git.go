@@ -100,7 +100,7 @@ func (g git) run(ctx context.Context, in io.Reader, out io.Writer, args ...strin
 	if cause := context.Cause(ctx); cause != nil {
 		return text, cause
 	}
-	if sink.err != nil { // git was killed because nobody reads its output
+	if sink.err != nil { // git ended because its output is no longer read
 		return text, sink.err
 	}
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
@@ -238,7 +238,7 @@ func joinNUL(names []string) []byte {
 	return append([]byte{}, b.Bytes()...)
 }
 
-// isHash reports whether s is a hash of git.
-func isHash(s string) bool {
+// IsHash reports whether s is a hash of git.
+func IsHash(s string) bool {
 	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
 }

@@ -121,10 +121,8 @@ func (s *shadow) applyToFiles(ctx context.Context, base string, patch []byte, ch
 	if err := g.do(ctx, patch, "apply", "--whitespace=nowarn", "-"); err != nil {
 		return "", asRejection(err)
 	}
-	if len(deleted) > 0 {
-		if err := g.do(ctx, joinNUL(deleted), "update-index", "-z", "--force-remove", "--stdin"); err != nil {
-			return "", err
-		}
+	if err := g.forceRemove(ctx, deleted); err != nil {
+		return "", err
 	}
 	if len(others) > 0 {
 		if err := g.do(ctx, joinNUL(others), "update-index", "-z", "--add", "--replace", "--stdin"); err != nil {

@@ -133,7 +133,7 @@ func serve(req Request) (Response, error) {
 		if err != nil {
 			return Response{}, err
 		}
-		res := Response{Tree: f.tree, Exact: true, OmittedCount: len(f.omitted), Omitted: f.omitted[:min(len(f.omitted), maxOmitted)]}
+		res := Response{Tree: f.tree, Exact: true, OmittedCount: len(f.omitted), Omitted: f.omitted[:min(len(f.omitted), MaxOmitted)]}
 		if req.Op == Hash || f.tree == s.base {
 			return res, nil
 		}
@@ -148,8 +148,8 @@ func serve(req Request) (Response, error) {
 	})
 }
 
-// maxOmitted bounds Response.Omitted.
-const maxOmitted = 20
+// MaxOmitted bounds Response.Omitted.
+const MaxOmitted = 20
 
 // open finds the repository, and takes the state of its files or checks that the state of
 // the request can be restored.
@@ -185,7 +185,7 @@ func open(ctx context.Context, req Request) (Response, error) {
 		f.headTree = state.Base
 	}
 	req.Start, req.baseTree = &state, f.headTree
-	return tryLimits(ctx, req, maxStatePatch, func(ctx context.Context, s *shadow, most sizes) (Response, error) {
+	return tryLimits(ctx, req, MaxStatePatch, func(ctx context.Context, s *shadow, most sizes) (Response, error) {
 		taken, err := s.takeState(ctx, most)
 		if err != nil {
 			return Response{}, err
@@ -253,7 +253,7 @@ func withRoom(do func(room int64) error) error {
 // inShadow calls do with the shadow of the repository, and removes it.
 func inShadow(ctx context.Context, req Request, room int64, do func(context.Context, *shadow) error) error {
 	req.room = room
-	s, err := newShadow(ctx, req, *req.Repository, req.Start.Base, *req.Start)
+	s, err := newShadow(ctx, req)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ const (
 // Request is the input of the program.
 type Request struct {
 	Op Op `json:"op"`
-	// Contained says that the sandbox owns every repository, whoever owns its files, and
+	// Contained says that the sandbox owns every repository, regardless of file owners, and
 	// that programs which the repository names may run.
 	Contained bool `json:"contained,omitempty"`
 	// Bound is the folder that must contain the repository; empty if there is no such

@@ -18,7 +18,6 @@ import (
 type shadow struct {
 	git         // on the shadow and the working tree
 	req         Request
-	repo        Repository
 	dir, common string // the real git directories
 	top         string
 	tmp, path   string // the temporary folder, and the shadow in it
@@ -29,11 +28,12 @@ type shadow struct {
 	infoAttrs    []byte
 }
 
-// newShadow makes the shadow of a repository. commit is what the work began with.
-func newShadow(ctx context.Context, req Request, repo Repository, commit string, start State) (_ *shadow, err error) {
+// newShadow makes the shadow of the repository of a request.
+func newShadow(ctx context.Context, req Request) (_ *shadow, err error) {
+	repo := req.Repository
 	s := &shadow{
-		req: req, repo: repo, dir: string(repo.GitDir), common: string(repo.CommonDir), top: string(repo.Top),
-		commit: commit, base: commit, start: start,
+		req: req, dir: string(repo.GitDir), common: string(repo.CommonDir), top: string(repo.Top),
+		commit: req.Start.Base, base: req.Start.Base, start: *req.Start,
 	}
 	if s.git, err = findGit(false); err != nil {
 		return nil, missing("no git")
@@ -74,7 +74,7 @@ func (s *shadow) fill() error {
 	// A program that writes settings replaces the file gitconfig; as root it would replace
 	// /dev/null.
 	files := map[string][]byte{
-		"HEAD": []byte(s.commit + "\n"), "config": settingsFile(s.commit, s.repo.Settings), "../gitconfig": nil,
+		"HEAD": []byte(s.commit + "\n"), "config": settingsFile(s.commit, s.req.Repository.Settings), "../gitconfig": nil,
 		"../exclude": []byte(strings.Join(s.req.Exclude, "\n") + "\n"), "../junk": s.junk(),
 	}
 	for _, name := range []string{"exclude", "attributes", "sparse-checkout"} {
@@ -159,7 +159,7 @@ func (s *shadow) makeBase(ctx context.Context) error {
 	if len(s.start.Patch) == 0 {
 		return nil
 	}
-	tree, err := s.applied(ctx, s.start.Patch)
+	tree, err := s.applyToIndex(ctx, s.commit, s.start.Patch)
 	if err != nil && !errors.Is(err, errNoSpace) && context.Cause(ctx) == nil {
 		if s.do(ctx, nil, "cat-file", "-e", s.commit) != nil {
 			return errCommitGone
@@ -173,22 +173,10 @@ func (s *shadow) makeBase(ctx context.Context) error {
 
 var errCommitGone = errors.New("the commit that the work began with is gone from the repository")
 
-// applied returns the tree that a patch makes of the commit.
-func (s *shadow) applied(ctx context.Context, patch []byte) (string, error) {
-	g := s.with("GIT_INDEX_FILE=" + s.file("start.index"))
-	if err := g.do(ctx, nil, "read-tree", s.commit); err != nil {
-		return "", err
-	}
-	if err := g.do(ctx, patch, "apply", "--cached", "--whitespace=nowarn", "-"); err != nil {
-		return "", err
-	}
-	return g.writeTree(ctx)
-}
-
 func (g git) writeTree(ctx context.Context) (string, error) {
 	out, err := g.output(ctx, nil, "write-tree")
 	tree := strings.TrimSpace(string(out))
-	if err == nil && !isHash(tree) {
+	if err == nil && !IsHash(tree) {
 		err = fmt.Errorf("git write-tree: %q", tree)
 	}
 	return tree, err

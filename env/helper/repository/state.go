@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,8 +14,8 @@ import (
 )
 
 const (
-	// maxStatePatch bounds State.Patch, in bytes.
-	maxStatePatch = 4 << 20
+	// MaxStatePatch bounds State.Patch, in bytes.
+	MaxStatePatch = 4 << 20
 	// maxIgnored bounds State.Ignored, maxLeftOut State.LeftOut, in bytes.
 	maxIgnored = 256 << 10
 	maxLeftOut = 1_000_000
@@ -43,10 +44,10 @@ func (s *shadow) takeState(ctx context.Context, most sizes) (State, error) {
 	if state.Tree == s.req.baseTree {
 		return state, nil
 	}
-	if state.Patch, err = s.patch(ctx, s.base, f.tree, maxStatePatch); err != nil || len(state.Patch) == 0 {
+	if state.Patch, err = s.patch(ctx, s.base, f.tree, MaxStatePatch); err != nil || len(state.Patch) == 0 {
 		return state, err
 	}
-	tree, err := s.applied(ctx, state.Patch)
+	tree, err := s.applyToIndex(ctx, s.commit, state.Patch)
 	if err == nil && tree != f.tree {
 		err = errors.New("the patch of the state at the start gives other files")
 	}
@@ -123,8 +124,6 @@ func (s *shadow) stamp(ctx context.Context, name string) (string, error) {
 	return fmt.Sprintf("%x", sum.Sum(nil)[:8]), err
 }
 
-type writer interface{ Write([]byte) (int, error) }
-
 // othersIn lists the files of a folder as if it was a repository without a commit. Names
 // are relative to the top.
 func (s *shadow) othersIn(ctx context.Context, folder string, exclude ...string) ([]string, error) {
@@ -141,7 +140,7 @@ func (s *shadow) othersIn(ctx context.Context, folder string, exclude ...string)
 	return names, err
 }
 
-func (s *shadow) stampFolder(ctx context.Context, w writer, folder string) error {
+func (s *shadow) stampFolder(ctx context.Context, w io.Writer, folder string) error {
 	names, err := s.othersIn(ctx, folder, "-X", s.file("exclude"))
 	if err != nil {
 		return err

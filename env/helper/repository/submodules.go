@@ -80,7 +80,7 @@ func (s *shadow) findSubmodules(ctx context.Context, paths []string) (bool, erro
 			return false, err
 		}
 		tree := g.with("GIT_DIR="+dir).text(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{tree}")
-		if len(tree) != len(s.commit) || !isHash(tree) {
+		if len(tree) != len(s.commit) || !IsHash(tree) {
 			continue
 		}
 		s.addSubmodule(dir)
@@ -110,7 +110,7 @@ func (s *shadow) withSubmodules(ctx context.Context) (string, error) {
 		return "", err
 	}
 	for _, sub := range s.submodules() {
-		if err := g.do(ctx, joinNUL([]string{sub.path}), "update-index", "-z", "--force-remove", "--stdin"); err != nil {
+		if err := g.forceRemove(ctx, []string{sub.path}); err != nil {
 			return "", err
 		}
 		if err := g.do(ctx, nil, "read-tree", "-i", "--prefix="+sub.path+"/", sub.tree); err != nil {

@@ -223,7 +223,7 @@ func (s *shadow) clearFlags(ctx context.Context, x index) error {
 	}
 	names := joinNUL(x.hidden)
 	err := s.do(ctx, names, "update-index", "-z", "--no-assume-unchanged", "--stdin")
-	if err == nil && !isSparse(s.repo.Settings) {
+	if err == nil && !isSparse(s.req.Repository.Settings) {
 		err = s.do(ctx, names, "update-index", "-z", "--no-skip-worktree", "--stdin")
 	}
 	return err
@@ -384,11 +384,11 @@ func (s *shadow) fitting(f *files, names []string, most int64) (fit []string) {
 	return fit
 }
 
-func (s *shadow) forceRemove(ctx context.Context, names []string) error {
+func (g git) forceRemove(ctx context.Context, names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	return s.do(ctx, joinNUL(names), "update-index", "-z", "--force-remove", "--stdin")
+	return g.do(ctx, joinNUL(names), "update-index", "-z", "--force-remove", "--stdin")
 }
 
 // add adds files to the index. One that git rejects makes the whole call fail, and for a
@@ -420,7 +420,8 @@ func (s *shadow) addSome(ctx context.Context, f *files, names []string) error {
 	}
 	reason := "no reason"
 	for line := range strings.Lines(message) {
-		if !strings.HasPrefix(line, "warning: ") && !strings.HasPrefix(line, "hint: ") {
+		// The loader of programs may have written lines of its own.
+		if !strings.HasPrefix(line, "warning: ") && !strings.HasPrefix(line, "hint: ") && !strings.HasPrefix(line, "ERROR: ld.so: ") {
 			reason = strings.TrimSpace(line)
 			break
 		}
