@@ -1,6 +1,6 @@
 # Each target is one line; what it takes is in scripts/.
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-LDFLAGS := -s -w -X github.com/minibench/mini/internal/version.Version=$(VERSION)
+LDFLAGS := -s -w -X github.com/minibench/mini/internal/version.linked=$(VERSION)
 # Off the usual address the file is not mapped in pages of 2 MB, which keep all
 # of it in memory where a few hundred kB are used: 12 MB less, resident.
 LDFLAGS += $(if $(filter linux/amd64,$(shell go env GOOS)/$(shell go env GOARCH)),-T 0x481000)
@@ -34,6 +34,7 @@ images: ## make the local images of the demo and the tests (mini-*)
 demo: setup-demo ## watch an agent fix five small repositories, and have the patches judged
 	@HELPER_ARCHS=$$(go env GOARCH) $(MAKE) --no-print-directory -j2 build images
 	bin/mini bench --subset demo -w 5 --eval
+	@scripts/demo-left.sh
 
 test: setup-test helper-here images ## install what tests need, then run them (minutes)
 	@scripts/test.sh main $(TESTFLAGS)

@@ -31,14 +31,27 @@ type Agent struct {
 	protocol  protocol.Protocol
 }
 
-// LimitWallTime returns an agent whose time limit is at most this number of seconds; 0 changes
-// nothing.
+// WithLimits returns a copy of the agent whose limits are at most l; 0 means no limit.
+func (a *Agent) WithLimits(l Limits) *Agent {
+	limited := *a
+	limited.cfg.StepLimit = lowerLimit(a.cfg.StepLimit, l.Steps)
+	limited.cfg.CostLimit = lowerLimit(a.cfg.CostLimit, l.Cost)
+	return &limited
+}
+
+// LimitWallTime returns a copy of the agent whose time limit is at most this number of
+// seconds; 0 means no limit.
 func (a *Agent) LimitWallTime(seconds float64) *Agent {
 	limited := *a
-	if own := a.cfg.WallTimeLimit; seconds > 0 && (own == 0 || seconds < own) {
-		limited.cfg.WallTimeLimit = seconds
-	}
+	limited.cfg.WallTimeLimit = lowerLimit(a.cfg.WallTimeLimit, seconds)
 	return &limited
+}
+
+func lowerLimit[T int | float64](a, b T) T {
+	if a <= 0 || b > 0 && b < a {
+		return b
+	}
+	return a
 }
 
 // Session holds what an attempt works with. A resumed attempt has several
@@ -65,6 +78,8 @@ type Session struct {
 	// ReserveCall is called before each step's model call. An error, such as
 	// ErrBudgetExhausted, ends the attempt. nil means no budget.
 	ReserveCall func() error
+	// OnEnd is called with the error that ended the attempt (see OutcomeOf); may be nil.
+	OnEnd func(error)
 	// Approver decides on each command before it runs; nil allows all commands.
 	Approver Approver
 	// Tools handles the mini-tool requests of commands; nil means no tools.
@@ -76,12 +91,11 @@ type Session struct {
 	User User
 	// Inbox delivers messages to the attempt while it works; may be nil.
 	Inbox *Inbox
-	// Observer is called for each record and at the start of each phase; may be
-	// nil.
-	Observer Observer
-	// Events publishes records and phases as events, and pieces of replies and
-	// outputs as they are streamed; may be nil. StartEvent is the first event;
-	// the agent fills in the task, the folder and the step.
+	// Observer and the subscribers of Events receive the same events; both may be
+	// nil. Events also publishes pieces of replies and outputs as they are
+	// streamed. StartEvent is the first event; the agent fills in the task, the
+	// folder and the step.
+	Observer   Observer
 	Events     *events.Bus
 	StartEvent events.RunStarted
 	// NewChild creates the journal of a subagent of another agent (RunLoop); nil keeps
@@ -99,27 +113,60 @@ type Task struct {
 	Instance map[string]any
 }
 
-// Recorder stores records in order. *trajectories.Journal implements it.
-type Recorder interface {
-	Append(t trajectories.Type, data any) (trajectories.Record, error)
-}
-
-// ChildJournal is the journal of a subagent. *subagents.Journal implements it.
-type ChildJournal interface {
-	Recorder
-	Number() int  // of the child, from 1
-	Name() string // of the file, relative to the folder of the attempt's journal
-	Close() error
-}
-
-// loop runs steps until an error ends the attempt, and returns that error. The
-// result is never nil.
-func (r *run) loop(ctx context.Context) error {
-	for next := r.start; ; next = r.step {
-		if err := r.handleStepError(ctx, next(ctx)); err != nil {
-			return err
-		}
+// Run works on one task until something ends the attempt, and returns the
+// outcome. It does not close the sandbox. Whatever ended the attempt, also a panic, Run
+// records the working diff if the repository was opened and the sandbox is
+// still alive, then the outcome as the last record. To stop an attempt in an
+// orderly way, cancel ctx with cause ErrInterrupted.
+func (a *Agent) Run(ctx context.Context, s Session) (out trajectories.Outcome) {
+	r := a.newRun(s)
+	defer func() { out = r.finish(ctx, recover()) }()
+	workCtx, stop := r.workContext(ctx)
+	defer stop()
+	r.err = r.prepare(workCtx)
+	for next := r.start; r.err == nil; next = r.step {
+		r.err = r.handleStepError(workCtx, next(workCtx))
 	}
+	return out
+}
+
+// RunLoop is Run for another agent: loop works in the place of the steps. The preparation
+// of the sandbox, the limits, the diff and the outcome are those of Run, and so are the
+// errors that end an attempt, one of which loop returns. There are no prompts, tools or
+// approvals.
+func (a *Agent) RunLoop(ctx context.Context, s Session, loop func(ctx context.Context, a *Attempt) error) (out trajectories.Outcome) {
+	s.Tools, s.Approver = nil, nil
+	r := a.newRun(s)
+	defer func() { out = r.finish(ctx, recover()) }()
+	workCtx, stop := r.workContext(ctx)
+	defer stop()
+	if r.err = r.prepare(workCtx); r.err == nil {
+		r.notify(events.PhaseStarted{Phase: events.PhaseRunning})
+		r.err = loop(workCtx, &r.toolAttempt)
+	}
+	return out
+}
+
+// step makes one model call and runs the actions of the reply.
+func (r *run) step(ctx context.Context) error {
+	if err := r.checkInbox(ctx); err != nil {
+		return err
+	}
+	if err := r.checkLimits(r.ReserveCall); err != nil {
+		return err
+	}
+	if err := r.compact(ctx); err != nil {
+		return err
+	}
+	reply, err := r.query(ctx)
+	if err != nil {
+		return r.handleCallError(ctx, err)
+	}
+	actions, err := r.parseReply(reply)
+	if err != nil {
+		return err
+	}
+	return r.runActions(ctx, actions)
 }
 
 // handleStepError handles the errors that end a step but not the attempt. It
@@ -132,35 +179,13 @@ func (r *run) handleStepError(ctx context.Context, err error) error {
 	case errors.As(err, &turn):
 		return r.handleStepError(ctx, r.askForAnswer(ctx, turn))
 	case errors.As(err, &feedback):
-		return r.addMessages(feedback.Messages...)
+		return r.recordMessages(feedback.Messages)
 	case errors.Is(err, ErrLimitsExceeded):
 		return r.raiseLimits(ctx, err)
 	case errors.As(err, &submitted):
 		return r.continueAfterSubmission(ctx, submitted)
 	}
 	return err
-}
-
-// step makes one model call and runs the actions of the reply.
-func (r *run) step(ctx context.Context) error {
-	if err := r.checkInbox(ctx); err != nil {
-		return err
-	}
-	if err := r.checkLimits(); err != nil {
-		return err
-	}
-	if err := r.compact(ctx); err != nil {
-		return err
-	}
-	reply, err := r.query(ctx)
-	if err != nil {
-		return err
-	}
-	actions, err := r.parseReply(reply)
-	if err != nil {
-		return err
-	}
-	return r.runActions(ctx, actions)
 }
 
 // runActions runs the actions of a reply in order.
@@ -179,7 +204,6 @@ func (r *run) runAction(ctx context.Context, a protocol.Action) error {
 	if err := r.requestApproval(ctx, a); err != nil {
 		return err
 	}
-	r.startPhase(PhaseRunning, a.Command)
 	result, interrupted, err := r.execute(ctx, a.Command, false)
 	if err != nil {
 		return err

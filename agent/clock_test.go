@@ -87,8 +87,8 @@ func TestProviderWaitsDoNotCount(t *testing.T) {
 			if killed {
 				rec.records, spent.SandboxStart = rec.records[:ended], 0
 			}
-			if state, err := agent.ReadResumeState(rec.all()); err != nil || state.Times != spent {
-				t.Errorf("killed %v: recalled %+v, %v", killed, state.Times, err)
+			if state, err := agent.ReadResumeState(rec.all()); err != nil || state.Attempt.Totals.Times != spent {
+				t.Errorf("killed %v: recalled %+v, %v", killed, state.Attempt.Totals.Times, err)
 			}
 		}
 		for _, r := range rec.records {

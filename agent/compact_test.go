@@ -231,8 +231,8 @@ func TestResumeAfterCompaction(t *testing.T) {
 	n := len(rec.records)
 	_, _ = rec.Append(trajectories.TypeResume, trajectories.Resume{Record: state.LastRecord})
 	rec.records[n].Parent = state.LastRecord
-	cfg.StepLimit = state.Steps + 1
-	w.step = state.Steps - 1
+	cfg.StepLimit = state.Attempt.Totals.Own.Steps + 1
+	w.step = state.Attempt.Totals.Own.Steps - 1
 	runSession(t.Context(), t, cfg, w, agent.Session{SummaryModel: c, Resume: state}, rec)
 	if len(c.prompts) != 1 || len(w.prompts) != 1 || !strings.Contains(w.prompts[0][1].Content, "Summary number 1") {
 		t.Errorf("%d summaries, %d calls after resuming", len(c.prompts), len(w.prompts))
@@ -394,7 +394,7 @@ func TestElide(t *testing.T) {
 			}
 			published := 0
 			for e := range sub.All(t.Context()) {
-				if c, ok := e.Event.(events.Compacted); ok {
+				if c, ok := events.Content(e.Event).(trajectories.Compaction); ok {
 					if published++; c.Policy != agent.CompactionElide || c.TokensAfter >= c.TokensBefore || c.MessagesAfter > c.MessagesBefore {
 						t.Errorf("%+v", c)
 					}

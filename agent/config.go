@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,7 +9,6 @@ import (
 
 	"github.com/minibench/mini/agent/worktree"
 	"github.com/minibench/mini/env"
-	"github.com/minibench/mini/model"
 )
 
 // Config configures prompts, limits and submission. The YAML keys are those of
@@ -32,8 +32,8 @@ type Config struct {
 	// the default), "xml" (a tag) or "tools" (native tool calls).
 	Protocol string `yaml:"protocol" json:"protocol,omitempty"`
 	// ActionRegex matches the command in a reply of the text protocol. Its only
-	// group is the command, and "." also matches newlines. Empty means
-	// protocol.DefaultRegex.
+	// group is the command, and "." also matches newlines. Empty means a
+	// fenced block marked bash.
 	ActionRegex string `yaml:"action_regex" json:"action_regex"`
 	// ActionTag is the tag of the xml protocol; empty means
 	// protocol.DefaultTag.
@@ -142,33 +142,11 @@ const (
 	SubmissionText  = "text"
 )
 
-// ObservationConfig bounds how much of a command's output the model is shown.
-type ObservationConfig struct {
-	// MaxChars is the length, in characters, from which an output is shortened
-	// to its first HeadChars and last TailChars.
-	MaxChars  int `yaml:"max_chars" json:"max_chars"`
-	HeadChars int `yaml:"head_chars" json:"head_chars"`
-	TailChars int `yaml:"tail_chars" json:"tail_chars"`
-	// Keep selects what is shown of a long output. KeepEnds (the default) shows
-	// head and tail as above. KeepTail shows only the last lines, at most
-	// MaxLines lines and MaxBytes bytes. If the last line alone is longer than
-	// MaxBytes, it shows that line's last bytes. A zero MaxLines or MaxBytes
-	// means DefaultMaxLines or DefaultMaxBytes.
-	Keep     string `yaml:"keep" json:"keep,omitempty"`
-	MaxLines int    `yaml:"max_lines" json:"max_lines,omitempty"`
-	MaxBytes int    `yaml:"max_bytes" json:"max_bytes,omitempty"`
-}
-
-// Values of ObservationConfig.Keep, and the default limits of KeepTail.
+// Values of Config.ToolCalls.
 const (
-	KeepEnds        = "ends"
-	KeepTail        = "tail"
-	DefaultMaxLines = 2000
-	DefaultMaxBytes = 50 << 10
+	ToolCallsAll = "all"
+	ToolCallsOne = "one"
 )
-
-// DefaultObservation applies where an ObservationConfig has no character limits.
-var DefaultObservation = ObservationConfig{MaxChars: 10000, HeadChars: 5000, TailChars: 5000}
 
 // FieldError is an invalid field of the configuration.
 type FieldError struct {
@@ -183,6 +161,7 @@ func fieldErrorf(field, format string, args ...any) *FieldError {
 }
 
 func (e *FieldError) Error() string { return fmt.Sprintf("agent.%s: %v", e.Field, e.Err) }
+
 func (e *FieldError) Unwrap() error { return e.Err }
 
 // New validates the configuration. It parses the templates and renders them
@@ -208,7 +187,7 @@ func New(cfg Config) (*Agent, error) {
 // columns that the templates use and the instance lacks. The error is a
 // *FieldError.
 func (a *Agent) CheckTask(t Task) error {
-	vars := sampleVariables(a.cfg)
+	vars := a.templates.sampleVariables(a.cfg)
 	vars["task"] = t.Text
 	vars["instance"] = orEmpty(t.Instance)
 	// Checked first because its error says more clearly which column is
@@ -216,7 +195,7 @@ func (a *Agent) CheckTask(t Task) error {
 	if err := a.templates.checkColumns(t.Instance); err != nil {
 		return err
 	}
-	return a.templates.check(vars)
+	return cmp.Or(a.templates.check(vars, []map[string]any{nil})...)
 }
 
 func (c Config) validate() error {
@@ -241,31 +220,7 @@ func (c Config) validate() error {
 	if !slices.Contains([]string{"", PlainReplyError, PlainReplyEnd, PlainReplyAsk}, c.PlainReply) {
 		return fieldErrorf("plain_reply", "%.60q is not one of %s, %s, %s", c.PlainReply, PlainReplyError, PlainReplyEnd, PlainReplyAsk)
 	}
-	if err := firstError([]error{c.validatePatch(), c.validateImages(), c.validateCompaction()}); err != nil {
-		return err
-	}
-	return c.Observation.validate()
-}
-
-func (o ObservationConfig) validate() error {
-	if o.MaxChars < 1 || o.HeadChars < 0 || o.TailChars < 0 || o.HeadChars+o.TailChars > o.MaxChars {
-		return fieldErrorf("observation", "max_chars %d, head_chars %d, tail_chars %d: head and tail together must not exceed max_chars, which must be positive",
-			o.MaxChars, o.HeadChars, o.TailChars)
-	}
-	if o.MaxChars > maxObservation {
-		return fieldErrorf("observation", "max_chars %d is above %d", o.MaxChars, maxObservation)
-	}
-	switch {
-	case o.Keep != "" && o.Keep != KeepEnds && o.Keep != KeepTail:
-		return fieldErrorf("observation", "keep %.60q is neither %q nor %q", o.Keep, KeepEnds, KeepTail)
-	case o.Keep != KeepTail && (o.MaxLines != 0 || o.MaxBytes != 0):
-		return fieldErrorf("observation", "max_lines and max_bytes are for keep: %s", KeepTail)
-	case o.MaxLines < 0 || o.MaxBytes < 0 || o.MaxBytes > maxObservation:
-		return fieldErrorf("observation",
-			"max_lines %d, max_bytes %d: neither may be negative, and max_bytes is at most %d",
-			o.MaxLines, o.MaxBytes, maxObservation)
-	}
-	return nil
+	return cmp.Or(c.validatePatch(), c.validateImages(), c.validateCompaction(), c.Observation.validate())
 }
 
 func (c Config) validatePatch() error {
@@ -291,12 +246,3 @@ func (c Config) validatePatch() error {
 // maxPattern bounds the length of a PatchExclude pattern in bytes, maxPatterns
 // the number of patterns.
 const maxPattern, maxPatterns = 1000, 1000
-
-// maxObservation bounds MaxChars and MaxBytes, so that the sandbox can keep
-// head and tail of an observation at four bytes per character.
-const maxObservation = 1_000_000
-
-// limitReached reports whether the totals have reached a limit.
-func limitReached(l Limits, steps int, cost model.Cost) bool {
-	return l.Steps > 0 && steps >= l.Steps || l.Cost > 0 && float64(cost) >= l.Cost
-}

@@ -4,7 +4,7 @@ import "github.com/minibench/mini/agent/protocol"
 
 // FormatError renders the message to the model for an invalid reply.
 func (a *Agent) FormatError(message string, actions int, finish string, truncated bool) (string, error) {
-	return a.templates.formatError.render(merge(sampleVariables(a.cfg), formatErrorValues(
+	return a.templates[formatErrorPrompt].render(merge(a.templates.sampleVariables(a.cfg), formatErrorValues(
 		protocol.ParsedReply{Problem: message, Actions: make([]protocol.Action, actions), Truncated: truncated}, finish)))
 }
 
@@ -12,7 +12,7 @@ func (a *Agent) FormatError(message string, actions int, finish string, truncate
 func (a *Agent) Observations() ([]string, error) {
 	var texts []string
 	for _, sample := range sampleObservations {
-		text, err := a.templates.observation.render(merge(sampleVariables(a.cfg), sample))
+		text, err := a.templates[observationPrompt].render(merge(a.templates.sampleVariables(a.cfg), sample))
 		if err != nil {
 			return nil, err
 		}

@@ -70,7 +70,8 @@ type workingModel struct {
 	prompts      [][]model.Message
 	userMessages map[int]string // user messages by the step in which they are sent
 	inbox        *agent.Inbox
-	plainStep    int // the step whose reply has no command
+	plainStep    int           // the step whose reply has no command
+	errs         map[int]error // by the call that fails, from 1
 }
 
 func countTokens(messages []model.Message) int64 {
@@ -87,6 +88,9 @@ func countTokens(messages []model.Message) int64 {
 func (w *workingModel) Query(_ context.Context, messages []model.Message) (model.Reply, error) {
 	w.step++
 	w.prompts = append(w.prompts, messages)
+	if err := w.errs[w.step]; err != nil {
+		return model.Reply{}, err
+	}
 	if text := w.userMessages[w.step]; text != "" {
 		w.inbox.Steer(text)
 	}

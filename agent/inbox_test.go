@@ -343,7 +343,7 @@ func TestInbox(t *testing.T) {
 			if out.ExitStatus != tt.status {
 				t.Errorf("ended as %s: %s", out.ExitStatus, out.Error)
 			}
-			got, err := trajectories.BuildTranscript(trajectories.Read(journal))
+			got, err := trajectories.Fold(trajectories.Read(journal))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/minibench/mini/agent/protocol"
 	"github.com/minibench/mini/env"
-	"github.com/minibench/mini/internal/jinja"
 )
 
 // Values of Config.TemplateEngine.
@@ -20,46 +18,16 @@ const (
 	EngineJinja = "jinja"
 )
 
-// jinjaTemplate is a template in Jinja. Its variables are those of mini-swe-agent.
-type jinjaTemplate struct {
-	field, text string
-	tmpl        *jinja.Template
-}
-
-func parseJinja(field, text string) (renderer, error) {
-	tmpl, err := jinja.Parse(text)
-	if err != nil {
-		return nil, jinjaError(field, err)
-	}
-	return jinjaTemplate{field, text, tmpl}, nil
-}
-
-// source returns nothing, because checkNames finds missing columns.
-func (jinjaTemplate) source() string { return "" }
-
-func (t jinjaTemplate) render(vars map[string]any) (string, error) {
-	text, err := t.tmpl.Render(t.variables(vars))
-	if err != nil {
-		return "", jinjaError(t.field, err)
-	}
-	return text, nil
-}
-
-// jinjaError converts an error of package jinja into a FieldError with the line.
-func jinjaError(field string, err error) error {
-	if e, ok := errors.AsType[*jinja.Error](err); ok {
-		return &FieldError{Field: field, Line: e.Line, Err: errors.New(e.Msg)}
-	}
-	return &FieldError{Field: field, Err: err}
-}
-
-// Variables that only templates in Jinja use. Templates in Go cannot name them, because
-// they are not in the lists of variables.
+// Variables that only templates in Jinja use.
 const (
-	settingsVariable = "jinja_settings" // settings by mini-swe-agent's names
-	outputVariable   = "jinja_output"   // the env.Result, see wholeOutput
-	commandsVariable = "jinja_commands" // the commands of an invalid reply
+	jinjaPrefix      = "jinja_"
+	settingsVariable = jinjaPrefix + "settings" // settings by mini-swe-agent's names
+	outputVariable   = jinjaPrefix + "output"   // the env.Result, see wholeOutput
+	commandsVariable = jinjaPrefix + "commands" // the commands of an invalid reply
 )
+
+// sessionVariables are the names that templates of both engines have.
+var sessionVariables = variableNames(Config{}.variables(Task{}, env.Info{}, Capabilities{}, 0, 0, 0))
 
 // variables returns the variables of mini-swe-agent. Unlike there, the environment
 // variables of this machine are not among them, because some are keys.
@@ -81,6 +49,7 @@ func (t jinjaTemplate) variables(vars map[string]any) map[string]any {
 	}
 	if r, ok := vars[outputVariable].(env.Result); ok {
 		j["output"] = map[string]any{"output": wholeOutput(r), "returncode": vars["returncode"], "exception_info": vars["exception"]}
+		j[lengthVariable] = r.Chars
 	}
 	if commands, ok := vars[commandsVariable]; ok {
 		n, _ := vars["n_actions"].(int)
@@ -100,33 +69,14 @@ func sentence(s string) string {
 	return string(unicode.ToUpper(r)) + s[size:] + "."
 }
 
-// checkNames returns an error for an unknown variable of a template in Jinja, even in a
+// checkNames returns an error for a variable that is not among the known ones, even in a
 // branch that is not rendered.
-func (t templates) checkNames(vars map[string]any) error {
-	for _, p := range []struct {
-		promptTemplate
-		own map[string]any
-	}{
-		{t.system, nil},
-		{t.instance, nil},
-		{t.startup, nil},
-		{t.observation, sampleObservations[0]},
-		{t.formatError, sampleFormatErrors[0]},
-		{t.summary, sampleSummaries[0]},
-		{t.tail, sampleTails[0]},
-	} {
-		j, ok := p.renderer.(jinjaTemplate)
-		if !ok {
-			continue
-		}
-		known := j.variables(merge(vars, p.own))
-		names := j.tmpl.Names()
-		for _, name := range slices.Sorted(maps.Keys(names)) {
-			if _, ok := known[name]; !ok {
-				return &FieldError{Field: p.field, Line: names[name], Err: fmt.Errorf(
-					"unknown variable %s; known variables: %s (environment variables are not passed on, because some are keys)",
-					name, strings.Join(slices.Sorted(maps.Keys(known)), " "))}
-			}
+func (t jinjaTemplate) checkNames(known map[string]any) error {
+	for _, name := range slices.Sorted(maps.Keys(t.names)) {
+		if _, ok := known[name]; !ok {
+			all := slices.DeleteFunc(slices.Sorted(maps.Keys(known)), func(name string) bool { return name == lengthVariable })
+			return &FieldError{Field: t.field, Line: t.names[name], Err: fmt.Errorf(
+				"unknown variable %s; known variables: %s (environment variables are not passed on, because some are keys)", name, strings.Join(all, " "))}
 		}
 	}
 	return nil
@@ -137,5 +87,7 @@ func wholeOutput(r env.Result) any {
 	if !r.Truncated {
 		return toValidUTF8(r.Output)
 	}
-	return jinja.Text{Head: toValidUTF8(r.Output[:r.Head]), Tail: toValidUTF8(r.Output[r.Head:]), Chars: r.Chars}
+	head, tail := toValidUTF8(r.Output[:r.Head]), toValidUTF8(r.Output[r.Head:])
+	left := r.Chars - int64(utf8.RuneCountInString(head)+utf8.RuneCountInString(tail))
+	return longText(fmt.Sprintf("%s\n[... %d characters left out ...]\n%s", head, left, tail))
 }

@@ -68,14 +68,14 @@ func TestJinjaVariables(t *testing.T) {
 		task := Task{Text: "{{ x }}", Instance: map[string]any{"base_commit": "abc"}}
 		vars := merge(cfg.variables(task, env.Info{System: "Linux", Machine: "x86_64", Dir: "/"}, Capabilities{}, 7, 0.25, 90.7), tt.own)
 		p := map[string]promptTemplate{
-			"instance_template": templates.instance, "observation_template": templates.observation, "format_error_template": templates.formatError,
+			"instance_template": templates[instancePrompt], "observation_template": templates[observationPrompt], "format_error_template": templates[formatErrorPrompt],
 		}[tt.field]
 		if tt.field == "env_startup_command" {
 			r, err := parseJinja(tt.field, tt.text)
 			if err != nil {
 				t.Fatal(err)
 			}
-			p = promptTemplate{tt.field, r}
+			p = promptTemplate{field: tt.field, renderer: r}
 		}
 		if got, err := p.render(vars); err != nil || got != tt.want {
 			t.Errorf("%s: %q, %v; want %q", tt.text, got, err, tt.want)
@@ -90,12 +90,12 @@ func TestJinjaMistakes(t *testing.T) {
 		line        int
 		want        string
 	}{
-		{"instance_template", "a\n{% if task %}", 2, "if has no endif"},
+		{"instance_template", "a\n{% if task %}", 2, "expected tag elif or else or endif"},
 		{"instance_template", "a\n\n{{ tsk }}", 3, "unknown variable tsk; known variables: "},
 		{"instance_template", "{{ MINI_TEST_KEY }}", 1, "environment variables are not passed on"},
 		{"instance_template", "{{ output.output }}", 1, "unknown variable output"},
 		{"observation_template", "{% if output.returncode == 77 %}{{ nope }}{% endif %}", 1, "unknown variable nope"},
-		{"observation_template", "\n{{ output.stdout }}", 2, "output.stdout is undefined"},
+		{"observation_template", "\n{{ output.stdout }}", 2, "attribute 'stdout' not found"},
 		{"env_startup_command", "git checkout {{ base_commit }}", 1, "unknown variable base_commit"},
 	} {
 		a, err := New(jinjaConfig(tt.field, tt.text))

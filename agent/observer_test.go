@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/minibench/mini/agent/agenttest"
 	"github.com/minibench/mini/agent/events"
 	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/trajectories"
 )
 
 // streamingModel streams its replies in two pieces, after one that is
@@ -46,9 +48,10 @@ func TestEvents(t *testing.T) {
 	talk.Steer("be quick")
 	asked := 0
 	repo := agenttest.NewRepository(t)
+	var observed eventList
 	out := a.Run(t.Context(), agent.Session{
 		Model: streamingModel{replies(bash("echo a; exit 3"), "no command", bash("never"), bash(submit))}, Environment: repo.Sandbox, Repository: repo, Recorder: &testRecorder{},
-		Task: agent.Task{Text: "task"}, Inbox: talk, Events: bus, StartEvent: events.RunStarted{Model: "some-model"},
+		Task: agent.Task{Text: "task"}, Inbox: talk, Observer: &observed, Events: bus, StartEvent: events.RunStarted{Model: "some-model"},
 		Approver: approverFunc(func(p agent.ApprovalRequest) agent.Decision {
 			if strings.Contains(p.Command, "never") {
 				return agent.Decision{Action: agent.Deny, Reason: "because", By: "rule", Rule: "no"}
@@ -74,9 +77,17 @@ func TestEvents(t *testing.T) {
 		"output_chunk COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "action_ended 0",
 		"ended Submitted",
 	}
-	if diff := cmp.Diff(want, lines(t, all)); diff != "" {
+	published := everything(t, all)
+	if diff := cmp.Diff(want, lines(published)); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
+	published = slices.DeleteFunc(published, func(e events.Event) bool {
+		return e.Kind() == events.KindTextDelta || e.Kind() == events.KindOutputChunk
+	})
+	if diff := cmp.Diff(published, slices.DeleteFunc([]events.Event(observed), func(e events.Event) bool { return e.Kind() == "" })); diff != "" {
+		t.Errorf("the observer and subscribers get different events (-subscriber +observer):\n%s", diff)
+	}
+	checkSpending(t, published, out)
 	streamed, thought := "", ""
 	for _, e := range everything(t, text) {
 		d, ok := e.(events.TextDelta)
@@ -97,6 +108,32 @@ func TestEvents(t *testing.T) {
 	}
 }
 
+// eventList is an observer that keeps the events.
+type eventList []events.Event
+
+func (l *eventList) Observe(e events.Event) { *l = append(*l, e) }
+
+// checkSpending checks that events have what was spent up to them, and replies their calls.
+func checkSpending(t *testing.T, published []events.Event, out trajectories.Outcome) {
+	t.Helper()
+	var sum trajectories.Spending
+	for _, e := range published {
+		r, ok := e.(events.Recorded)
+		if !ok {
+			continue
+		}
+		if m, ok := r.Data.(trajectories.Message); ok && m.Cause == trajectories.CauseReply {
+			sum = sum.Add(trajectories.Spending{Steps: 1, Usage: r.Call.Usage, Cost: r.Call.Cost})
+		}
+		if r.Step != sum.Steps || r.Spent != sum {
+			t.Errorf("step %d, spent %+v, want %+v: %+v", r.Step, r.Spent, sum, r.Data)
+		}
+	}
+	if sum.Usage != out.Usage || sum.Cost != out.Cost || sum.Usage.Prompt == 0 {
+		t.Errorf("the calls spent %+v, the outcome has %+v, %v", sum, out.Usage, out.Cost)
+	}
+}
+
 func everything(t *testing.T, s *events.Subscription) []events.Event {
 	t.Helper()
 	var all []events.Event
@@ -113,32 +150,39 @@ func everything(t *testing.T, s *events.Subscription) []events.Event {
 }
 
 // lines summarizes events; consecutive pieces are one.
-func lines(t *testing.T, s *events.Subscription) []string {
-	t.Helper()
+func lines(all []events.Event) []string {
 	var list []string
-	for _, e := range everything(t, s) {
+	for _, e := range all {
 		line := string(e.Kind())
-		switch e := e.(type) {
+		step := 0
+		if r, ok := e.(events.Recorded); ok {
+			step = r.Step
+		}
+		switch e := events.Content(e).(type) {
 		case events.RunStarted:
 			line += " " + e.Task + " " + e.Model
-		case events.TurnStarted:
-			line += fmt.Sprint(" ", e.Step)
-		case events.Replied:
-			line += fmt.Sprint(" ", e.Step, " ", e.Commands)
-		case events.Decided:
-			line += " " + e.Action + " " + e.By
-		case events.ActionStarted:
-			line += " " + e.Command
+		case events.PhaseStarted:
+			if line += " " + e.Command; e.Command == "" {
+				line += fmt.Sprint(e.Step)
+			}
+		case trajectories.CommandDecision:
+			line += " " + string(e.Action) + " " + e.By
 		case events.OutputChunk:
 			line += " " + strings.TrimSpace(string(e.Data))
-		case events.ActionEnded:
+		case trajectories.Execution:
 			line += fmt.Sprint(" ", e.ExitCode)
-		case events.UserMessage:
-			line += " " + string(e.Cause) + " " + e.Text
+		case trajectories.Message:
+			switch e.Cause {
+			case trajectories.CauseReply:
+				line += fmt.Sprint(" ", step, " ", e.Actions)
+			case trajectories.CauseFormatError:
+			default:
+				line += " " + string(e.Cause) + " " + e.Content
+			}
 		case events.LimitReached:
 			line += fmt.Sprint(" ", e.Limit, " ", e.Steps, " ", e.Raised)
-		case events.RunEnded:
-			line += " " + e.Outcome.ExitStatus
+		case trajectories.Outcome:
+			line += " " + e.ExitStatus
 		}
 		if n := len(list); n > 0 && list[n-1] == line && line == "text_delta" {
 			continue

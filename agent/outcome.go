@@ -2,113 +2,75 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"slices"
 	"syscall"
 	"time"
 
-	"github.com/minibench/mini/agent/events"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 )
 
-// Run works on one task until something ends the attempt, and returns the
-// outcome. It does not close the sandbox. Whatever ended the attempt, Run
-// records the working diff if the repository was opened and the sandbox is
-// still alive, then the outcome as the last record. To stop an attempt in an
-// orderly way, cancel ctx with cause ErrInterrupted.
-func (a *Agent) Run(ctx context.Context, s Session) trajectories.Outcome {
-	return a.runSession(ctx, s, (*run).loop)
+// Errors that end an attempt, besides those of the model and the sandbox. Their
+// texts are the exit statuses in the files of a run.
+var (
+	ErrLimitsExceeded      = errors.New("LimitsExceeded")      // steps or cost
+	ErrTimeExceeded        = errors.New("TimeExceeded")        // wall time
+	ErrRepeatedFormatError = errors.New("RepeatedFormatError") // too many consecutive replies without a valid command
+	// ErrInterrupted is the cause to cancel an attempt's context with when the
+	// user stops a run. ErrBudgetExhausted means that the run's budget is
+	// spent.
+	ErrInterrupted     = errors.New("Interrupted")
+	ErrBudgetExhausted = errors.New("BudgetExhausted")
+	// ErrDiverged is wrapped by the error of ResumeState.Rebuild if a command's
+	// result differs from the recorded one. The attempt cannot be resumed.
+	ErrDiverged = errors.New("Diverged")
+)
+
+// Submitted ends an attempt with a submission.
+type Submitted struct {
+	// Patch is the text after the marker line, unchanged except as
+	// trajectories.PatchCheck records. It is nil if the working diff is to be
+	// submitted (trajectories.SourceWorktree).
+	Patch  []byte
+	Source trajectories.SubmissionSource
+	// Reply is the text of the plain reply that ended the attempt (see
+	// Config.PlainReply); else empty. Patch is nil then.
+	Reply string
 }
 
-// runSession is Run with the work that follows the preparation.
-func (a *Agent) runSession(ctx context.Context, s Session, work func(*run, context.Context) error) trajectories.Outcome {
-	r := &run{Agent: a, Session: s, info: s.Environment.Info(), clock: newClock()}
-	r.times.SandboxStart = trajectories.Seconds(s.StartupTime)
-	r.toolAttempt.run = r
-	if r.Repository == nil {
-		r.Repository = GitRepository{}
-	}
-	if s.Tools != nil && r.info.Tools {
-		r.capabilities = s.Tools.Capabilities()
-	}
-	r.limits = Limits{Steps: a.cfg.StepLimit, Cost: a.cfg.CostLimit}
-	r.restore()
-	err := r.runAttempt(ctx, work)
-	if errors.Is(err, ErrLimitsExceeded) || errors.Is(err, ErrTimeExceeded) {
-		r.publishLimit(err, r.limits, false)
-	}
+func (*Submitted) Error() string { return "Submitted" }
 
-	out := r.outcome(err)
-	if r.tree != nil && r.tree.Base == "" {
-		out.Warnings = append(out.Warnings, "there is "+r.tree.Missing+" in "+r.info.Dir+"; the "+noDiffWarning)
-	}
-	r.addWorkingDiff(context.WithoutCancel(ctx), &out)
-	out.End, out.Times = time.Now(), s.Resume.totalTimes(r.times)
-	rec, err := r.record(trajectories.TypeOutcome, out)
-	if err == nil && rec.Redacted { // the returned outcome must not contain the secret either
-		err = json.Unmarshal(rec.Data, &out)
-	}
-	if err != nil {
-		out = r.outcome(err)
-		out.End = time.Now()
-	}
-	s.Events.Publish(events.RunEnded{Outcome: out})
-	return out
+// userTurn ends a step with a plain reply, which the user answers (see
+// Config.PlainReply). problem is what the model is told if the user does not.
+type userTurn struct{ problem error }
+
+func (*userTurn) Error() string { return "UserTurn" }
+
+// Feedback is an error that does not end the attempt: its messages are added to
+// the history and the loop continues. Examples are format errors, rejected
+// commands, patches that do not apply and messages of the user.
+type Feedback struct {
+	// Reason is "FormatError", "UserRejection", "MalformedPatch",
+	// "UserInterruption", "UserCommand" or "ContainerDied".
+	Reason   string
+	Messages []trajectories.Message
 }
 
-// runAttempt prepares the sandbox and works. It recovers a panic as a
-// *PanicError, so that other attempts continue.
-func (r *run) runAttempt(ctx context.Context, work func(*run, context.Context) error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = &PanicError{Text: fmt.Sprint(p), Stack: string(debug.Stack())}
-		}
-	}()
-	resumeClock := func() {}
-	if r.isResumed() { // the first session counted the time for this preparation
-		resumeClock = r.clock.pause()
-	}
-	r.publishStart()
-	ctx, cancel := r.Inbox.AttemptContext(ctx)
-	defer cancel()
-	ctx, stop := r.clock.withLimit(ctx, r.cfg.wallTime(), ErrTimeExceeded)
-	defer stop()
-	for _, prepare := range []func(context.Context) error{r.prepareTools, r.runStartupCommand, r.scrub, r.openWorktree, r.rebuild} {
-		if err := prepare(ctx); err != nil {
-			return err
-		}
-	}
-	resumeClock()
-	return work(r, ctx)
+// newFeedback returns Feedback with messages of one cause.
+func newFeedback(reason string, cause trajectories.Cause, messages ...model.Message) *Feedback {
+	f := &Feedback{Reason: reason}
+	f.add(cause, messages...)
+	return f
 }
 
-// runStartupCommand runs the instance's start-up command, if any.
-func (r *run) runStartupCommand(ctx context.Context) error {
-	command, err := r.templates.startup.render(r.variables())
-	if err != nil || command == "" {
-		return err
+func (f *Feedback) Error() string { return f.Reason }
+
+func (f *Feedback) add(cause trajectories.Cause, messages ...model.Message) {
+	for _, m := range messages {
+		f.Messages = append(f.Messages, trajectories.Message{Message: m, Cause: cause})
 	}
-	execute := r.executeAndRecord
-	if r.isResumed() { // already recorded
-		execute = r.executeUnrecorded
-	}
-	res, err := execute(ctx, command)
-	if err != nil {
-		return err
-	}
-	if res.ExitCode != 0 {
-		return &env.Error{
-			Status: env.SetupFailed, Op: "run start-up command",
-			Hint: "see run.env_startup_command",
-			Err:  fmt.Errorf("exit code %d: %.500s", res.ExitCode, toValidUTF8(res.Output)),
-		}
-	}
-	return nil
 }
 
 // PanicError is a recovered panic: a bug in mini.
@@ -116,30 +78,16 @@ type PanicError struct{ Text, Stack string }
 
 func (e *PanicError) Error() string { return e.Text }
 
-// outcome returns how the attempt ended, with its totals.
-func (r *run) outcome(err error) trajectories.Outcome {
-	out := OutcomeOf(r.clock.started, err)
-	out.NetworkProof = r.info.NetworkProof
-	r.Resume.AddTo(&out)
-	total := r.total()
-	out.Steps, out.Usage, out.Cost, out.ChildSteps = total.Steps, total.Usage, total.Cost, total.Steps-r.steps
-	for _, w := range slices.Concat(r.info.Warnings, r.warnings) {
-		if !slices.Contains(out.Warnings, w) { // an earlier session may have given the same warning
-			out.Warnings = append(out.Warnings, w)
-		}
-	}
-	return out
-}
-
 // OutcomeOf classifies the error that ended an attempt. Callers also use it for
 // an attempt that failed before its agent started.
 func OutcomeOf(start time.Time, err error) trajectories.Outcome {
 	out := trajectories.Outcome{Start: start, End: time.Now()}
 	out.Class, out.ExitStatus = classify(err)
-	if out.Class == trajectories.Submitted || isLimit(err) {
-		if s, ok := errors.AsType[*Submitted](err); ok {
-			out.Submission, out.Source = s.Patch, s.Source
-		}
+	if s, ok := errors.AsType[*Submitted](err); ok {
+		out.Submission, out.Source = s.Patch, s.Source
+		return out
+	}
+	if slices.ContainsFunc(limitErrors, func(e error) bool { return errors.Is(err, e) }) {
 		return out
 	}
 	if out.Error = err.Error(); out.Error == out.ExitStatus {
@@ -157,12 +105,15 @@ func OutcomeOf(start time.Time, err error) trajectories.Outcome {
 	return out
 }
 
+// limitErrors end an attempt with a result.
+var limitErrors = []error{ErrLimitsExceeded, ErrTimeExceeded, ErrRepeatedFormatError}
+
 // classify maps an error to the outcome's class and exit status.
 func classify(err error) (trajectories.Class, string) {
 	if _, ok := errors.AsType[*Submitted](err); ok {
 		return trajectories.Submitted, "Submitted"
 	}
-	for _, e := range []error{ErrLimitsExceeded, ErrTimeExceeded, ErrRepeatedFormatError} {
+	for _, e := range limitErrors {
 		if errors.Is(err, e) {
 			return trajectories.Limit, e.Error()
 		}
@@ -187,10 +138,6 @@ func classify(err error) (trajectories.Class, string) {
 	return trajectories.Internal, "InternalError"
 }
 
-func isLimit(err error) bool {
-	return errors.Is(err, ErrLimitsExceeded) || errors.Is(err, ErrTimeExceeded) || errors.Is(err, ErrRepeatedFormatError)
-}
-
 func environmentClass(s env.Status) trajectories.Class {
 	if s == env.SandboxLimitExceeded {
 		return trajectories.Limit
@@ -212,4 +159,12 @@ func isSandboxAlive(out *trajectories.Outcome) bool {
 		return false
 	}
 	return out.Class != trajectories.Environment || out.ExitStatus == string(env.HostDiskFull)
+}
+
+// causeOrErr returns the cause of ctx's end if ctx has ended, else err.
+func causeOrErr(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
 }

@@ -63,7 +63,7 @@ func TestPlainReply(t *testing.T) {
 			if out.ExitStatus != "Submitted" || out.Steps != steps || (len(out.Submission) > 0) != test.patch {
 				t.Errorf("%s after %d steps, want %d: %s", out.ExitStatus, out.Steps, steps, out.Submission)
 			}
-			if got, err := trajectories.BuildTranscript(rec.Records()); err != nil || got.Outcome == nil || len(got.Entries) < 2+steps {
+			if got, err := trajectories.Fold(rec.Records()); err != nil || got.Outcome == nil || len(got.Entries) < 2+steps {
 				t.Errorf("%+v, %v", got, err)
 			}
 		})
@@ -93,7 +93,7 @@ func called(text string) model.Reply {
 func TestMemoryRecorder(t *testing.T) {
 	rec := agent.NewMemoryRecorder()
 	out := run(t.Context(), t, config(), replies(bash("echo hello"), bash(submit)), rec)
-	got, err := trajectories.BuildTranscript(rec.Records())
+	got, err := trajectories.Fold(rec.Records())
 	if err != nil || got.Header.Format != trajectories.Format || got.Outcome.Steps != out.Steps || got.Outcome.ExitStatus != "Submitted" {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -139,7 +139,7 @@ func TestPlainReplyAsksTheUser(t *testing.T) {
 	if out.ExitStatus != "Submitted" || out.Steps != 4 {
 		t.Errorf("%s after %d steps: %s", out.ExitStatus, out.Steps, out.Error)
 	}
-	got, err := trajectories.BuildTranscript(rec.all())
+	got, err := trajectories.Fold(rec.all())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,8 +59,8 @@ func TestShippedPromptsWithCapabilities(t *testing.T) {
 // New returns an error for a wrong use of capabilities in a template.
 func TestTemplatesAreCheckedWithCapabilities(t *testing.T) {
 	for template, want := range map[string]string{
-		"{{range .tools}}{{.nome}}{{end}}":             `map has no entry for key "nome"`,
-		"{{if .skills}}{{(index .skills 0).x}}{{end}}": `map has no entry for key "x"`,
+		"{{range .tools}}{{.nome}}{{end}}":             "unknown variable .nome",
+		"{{if .skills}}{{(index .skills 0).x}}{{end}}": "unknown variable .x",
 		"{{range .tolls}}{{.name}}{{end}}":             "unknown variable .tolls",
 		"{{(index .tools 0).name}}":                    "index out of range",
 	} {

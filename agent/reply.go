@@ -6,16 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/minibench/mini/agent/events"
 	"github.com/minibench/mini/agent/protocol"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
-)
-
-// Values of Config.ToolCalls.
-const (
-	ToolCallsAll = "all"
-	ToolCallsOne = "one"
 )
 
 // ToolDefinitions returns the tool definitions that model requests must
@@ -69,12 +62,29 @@ func (c Config) protocolName() string {
 // parseReply records a reply and returns its actions. For an invalid reply it
 // returns an error; see accept.
 func (r *run) parseReply(reply model.Reply) ([]protocol.Action, error) {
-	parsed := r.protocol.Parse(reply, r.steps)
+	parsed := r.protocol.Parse(reply, r.steps())
 	message := trajectories.Message{Message: parsed.Message, Cause: trajectories.CauseReply, Actions: parsed.Commands()}
-	if err := r.addMessages(message); err != nil {
+	if err := r.recordMessages([]trajectories.Message{message}); err != nil {
 		return nil, err
 	}
 	return r.accept(parsed, reply.FinishReason)
+}
+
+// unreadableCall stands in the history for a call that only the provider has seen, because
+// the roles of messages must alternate.
+const unreadableCall = "(a tool call that could not be read)"
+
+// parseMalformed is parseReply for a reply whose tool call the provider could not read.
+func (r *run) parseMalformed(failed *model.Error) ([]protocol.Action, error) {
+	parsed := protocol.ParsedReply{
+		Message:    model.Message{Role: model.Assistant, Content: unreadableCall},
+		Problem:    fmt.Sprintf("your tool call could not be read: %v", failed.Err),
+		Incomplete: true,
+	}
+	if err := r.addMessages(trajectories.CauseReply, parsed.Message); err != nil {
+		return nil, err
+	}
+	return r.accept(parsed, "")
 }
 
 // accept returns the actions of a valid reply. For an invalid one it returns
@@ -82,19 +92,17 @@ func (r *run) parseReply(reply model.Reply) ([]protocol.Action, error) {
 // attempt (see Config.PlainReply and MaxFormatErrors).
 func (r *run) accept(parsed protocol.ParsedReply, finish model.FinishReason) ([]protocol.Action, error) {
 	if parsed.Problem == "" {
-		r.formatErrors = 0
 		return parsed.Actions, nil
 	}
 	if r.cfg.PlainReply == PlainReplyEnd && isPlainReply(parsed, finish) {
-		r.formatErrors = 0
-		return nil, r.submitPlainReply(parsed.Message.Content)
+		return nil, r.submitPlainReply(protocol.WithoutThinking(parsed.Message.Content))
 	}
 	if r.cfg.PlainReply == PlainReplyAsk && r.User != nil && isPlainReply(parsed, finish) {
 		return nil, &userTurn{r.formatError(parsed, finish)}
 	}
-	r.formatErrors++
-	if r.cfg.MaxFormatErrors > 0 && r.formatErrors >= r.cfg.MaxFormatErrors {
-		r.Events.Publish(events.FormatError{Step: r.steps, Text: "Nothing was run: " + parsed.Problem + "."})
+	if limit := r.cfg.MaxFormatErrors; limit > 0 && r.attempt.FormatErrors(r.formatErrorsSince)+1 >= limit {
+		message := model.Message{Content: "Nothing was run: " + parsed.Problem + "."}
+		r.Events.Publish(r.recorded(trajectories.Message{Message: message, Cause: trajectories.CauseFormatError}))
 		return nil, r.skipActions(parsed.Actions, ErrRepeatedFormatError)
 	}
 	return nil, r.formatError(parsed, finish)
@@ -104,7 +112,7 @@ func (r *run) accept(parsed protocol.ParsedReply, finish model.FinishReason) ([]
 // command.
 func isPlainReply(parsed protocol.ParsedReply, finish model.FinishReason) bool {
 	return len(parsed.Actions) == 0 && !parsed.Truncated && !parsed.Incomplete && finish != model.FinishLength && finish != model.FinishToolCalls &&
-		strings.TrimSpace(parsed.Message.Content) != ""
+		strings.TrimSpace(protocol.WithoutThinking(parsed.Message.Content)) != ""
 }
 
 // submitPlainReply returns the error that ends an attempt with a plain reply.
@@ -122,13 +130,11 @@ func (r *run) submitPlainReply(text string) error {
 // reply.
 func (r *run) formatError(parsed protocol.ParsedReply, finish model.FinishReason) error {
 	vars := formatErrorValues(parsed, string(finish))
-	text, err := r.templates.formatError.render(merge(r.variables(), vars))
+	text, err := r.templates[formatErrorPrompt].render(merge(r.variables(), vars))
 	if err != nil {
 		return err
 	}
-	f := &Feedback{Reason: "FormatError"}
-	f.add(trajectories.CauseFormatError, protocol.ErrorMessages(r.protocol, parsed, text)...)
-	return f
+	return newFeedback("FormatError", trajectories.CauseFormatError, protocol.ErrorMessages(r.protocol, parsed, text)...)
 }
 
 // skipActions ends a reply before all of its actions were run, because of
@@ -147,7 +153,5 @@ func (r *run) skipActions(remaining []protocol.Action, reason error) error {
 	case errors.As(reason, &submitted):
 		remaining, text = remaining[1:], "Not run: the call before it handed in the work."
 	}
-	notRun := &Feedback{}
-	notRun.add(trajectories.CauseNotRun, protocol.NotRunMessages(r.protocol, remaining, text)...)
-	return errors.Join(reason, r.addMessages(notRun.Messages...))
+	return errors.Join(reason, r.addMessages(trajectories.CauseNotRun, protocol.NotRunMessages(r.protocol, remaining, text)...))
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -15,10 +16,6 @@ import (
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/trajectories"
 )
-
-// diffTimeout bounds taking the diff. That time does not count against the
-// attempt's limit, which may be reached already.
-const diffTimeout = 2 * time.Minute
 
 // Repository takes care of the repository in a sandbox, as package worktree does with
 // git.
@@ -48,8 +45,7 @@ func (r *run) scrub(ctx context.Context) error {
 	if !r.cfg.Scrub {
 		return nil
 	}
-	r.startPhase(PhaseScrubbing, "")
-	r.Events.Publish(events.ScrubStarted{})
+	r.notify(events.PhaseStarted{Phase: events.PhaseScrubbing})
 	report, err := r.Repository.Scrub(ctx, r.Environment)
 	_, isEnvErr := errors.AsType[*env.Error](err)
 	switch {
@@ -112,7 +108,7 @@ func (r *run) openWorktree(ctx context.Context) error {
 	}
 	cfg := worktree.Config{Exclude: r.cfg.PatchExclude, MaxPatch: r.cfg.MaxPatch}
 	if r.Resume != nil && r.Resume.Rebuild == nil {
-		cfg.Start = r.Resume.StartState
+		cfg.Start = r.Resume.startState()
 	}
 	tree, err := r.Repository.Open(ctx, r.Environment, cfg)
 	_, isEnvErr := errors.AsType[*env.Error](err)
@@ -154,71 +150,9 @@ func hintFor(err error, fallback string) string {
 	return fallback
 }
 
-// causeOrErr returns the cause of ctx's end if ctx has ended, else err.
-func causeOrErr(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
-}
-
-// submit returns the Submitted or Feedback for a submitted text. If a patch is
-// expected and there is a repository, the text counts if git apply accepts it
-// on the files at the start, or if the check itself fails. The first rejected
-// patch is sent back to the model; instead of a further one, the working diff
-// is submitted. An empty text also submits the working diff.
-func (r *run) submit(ctx context.Context, a protocol.Action, text []byte) error {
-	r.submitAction = &a
-	unchanged := &Submitted{Patch: text, Source: trajectories.SourceSubmitted}
-	workingDiff := &Submitted{Source: trajectories.SourceWorktree}
-	if r.cfg.Submission != SubmissionPatch || r.tree.Base == "" {
-		return unchanged
-	}
-	if len(bytes.TrimSpace(text)) == 0 {
-		return workingDiff
-	}
-	r.startPhase(PhaseClosing, "")
-	start := time.Now()
-	checked, err := r.tree.Check(ctx, text)
-	duration := trajectories.Seconds(time.Since(start))
-	if _, isEnvErr := errors.AsType[*env.Error](err); isEnvErr || err != nil && ctx.Err() != nil {
-		return causeOrErr(ctx, err)
-	}
-	rec := trajectories.PatchCheck{
-		Bytes: len(text), Applies: err == nil && checked.GitError == "", GitError: checked.GitError,
-		ReportedToModel: checked.GitError != "" && !r.patchReturned, NewlineAdded: checked.NewlineAdded, Regenerated: checked.Regenerated, Tree: checked.Tree, Duration: duration,
-	}
-	if err != nil {
-		rec.Error = err.Error()
-	}
-	if _, err := r.record(trajectories.TypePatchCheck, rec); err != nil {
-		return err
-	}
-	switch {
-	case err != nil:
-		r.warnings = append(r.warnings, "the submission was accepted without a check: "+err.Error())
-		return unchanged
-	case rec.Applies:
-		r.submittedTree = checked.Tree
-		return &Submitted{Patch: checked.Patch, Source: trajectories.SourceSubmitted}
-	case rec.ReportedToModel:
-		r.patchReturned = true
-		return r.malformedPatch(a, checked.GitError)
-	}
-	r.warnings = append(r.warnings, "the submission does not apply; the working diff is submitted instead: "+checked.GitError)
-	return workingDiff
-}
-
-// malformedPatch returns the Feedback that tells the model why git rejected its
-// patch.
-func (r *run) malformedPatch(a protocol.Action, gitErr string) *Feedback {
-	text := "The work is not handed in yet: what followed the submit line is no patch that git apply takes on a clean checkout. It says:\n\n" +
-		gitErr + "\n\nMake the patch anew with git diff, at the top of the repository and unedited, and hand it in again. " +
-		"If that one does not apply either, the state of the files counts instead."
-	f := &Feedback{Reason: "MalformedPatch"}
-	f.add(trajectories.CauseMalformedPatch, r.protocol.ResultMessage(a, text))
-	return f
-}
+// diffTimeout bounds taking the diff. That time does not count against the
+// attempt's limit, which may be reached already.
+const diffTimeout = 2 * time.Minute
 
 // addWorkingDiff records the working diff and adds it to the outcome: as the
 // submission if a limit ended the attempt and Config.Autosubmit is set, or if
@@ -232,7 +166,7 @@ func (r *run) addWorkingDiff(ctx context.Context, out *trajectories.Outcome) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, diffTimeout)
 	defer cancel()
-	r.startPhase(PhaseClosing, "")
+	r.notify(events.PhaseStarted{Phase: events.PhaseClosing})
 	start := time.Now()
 	diff, err := r.tree.Diff(ctx)
 	r.recordDiff(diff, err, trajectories.Seconds(time.Since(start)), out)
@@ -319,4 +253,100 @@ func (r *run) ensureUTF8(ctx context.Context, out *trajectories.Outcome) {
 		return
 	}
 	out.Submission = checked.Patch
+}
+
+// SubmitMarkers mark a command's output as a submission if one of them is its
+// first line. Older prompts of mini-swe-agent use the second one.
+var SubmitMarkers = []string{"COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "MINI_SWE_AGENT_FINAL_OUTPUT"}
+
+// IsBareSubmission reports whether a command only prints a marker: it submits,
+// and does nothing else.
+func IsBareSubmission(command string) bool {
+	words := strings.Fields(command)
+	if len(words) != 2 || words[0] != "echo" || strings.Contains(strings.TrimSpace(command), "\n") {
+		return false
+	}
+	marker := words[1]
+	if n := len(marker) - 1; n > 0 && (marker[0] == '"' || marker[0] == '\'') && marker[n] == marker[0] {
+		marker = marker[1:n]
+	}
+	return slices.Contains(SubmitMarkers, marker)
+}
+
+// pythonSpace are the single-byte characters that Python's str.lstrip removes.
+const pythonSpace = " \t\n\v\f\r\x1c\x1d\x1e\x1f"
+
+// ParseSubmission returns the text that a command submits; false if it submits
+// nothing. A command submits if its exit code is 0 and the first line of its
+// output that is not blank, without white space at its ends, is a marker. The
+// submission is everything after that line, unchanged. Truncated output is
+// never a submission.
+func ParseSubmission(r env.Result) ([]byte, bool) {
+	if r.ExitCode != 0 || r.TimedOut || r.Truncated {
+		return nil, false
+	}
+	first, rest, _ := bytes.Cut(bytes.TrimLeft(r.Output, pythonSpace), []byte("\n"))
+	first = bytes.Trim(first, pythonSpace)
+	for _, m := range SubmitMarkers {
+		if string(first) == m {
+			return rest, true
+		}
+	}
+	return nil, false
+}
+
+// submit returns the Submitted or Feedback for a submitted text. If a patch is
+// expected and there is a repository, the text counts if git apply accepts it
+// on the files at the start, or if the check itself fails. The first rejected
+// patch is sent back to the model; instead of a further one, the working diff
+// is submitted. An empty text also submits the working diff.
+func (r *run) submit(ctx context.Context, a protocol.Action, text []byte) error {
+	r.submitAction = &a
+	unchanged := &Submitted{Patch: text, Source: trajectories.SourceSubmitted}
+	workingDiff := &Submitted{Source: trajectories.SourceWorktree}
+	if r.cfg.Submission != SubmissionPatch || r.tree.Base == "" {
+		return unchanged
+	}
+	if len(bytes.TrimSpace(text)) == 0 {
+		return workingDiff
+	}
+	r.notify(events.PhaseStarted{Phase: events.PhaseClosing})
+	start := time.Now()
+	checked, err := r.tree.Check(ctx, text)
+	duration := trajectories.Seconds(time.Since(start))
+	if _, isEnvErr := errors.AsType[*env.Error](err); isEnvErr || err != nil && ctx.Err() != nil {
+		return causeOrErr(ctx, err)
+	}
+	rec := trajectories.PatchCheck{
+		Bytes: len(text), Applies: err == nil && checked.GitError == "", GitError: checked.GitError,
+		ReportedToModel: checked.GitError != "" && !r.patchReturned, NewlineAdded: checked.NewlineAdded, Regenerated: checked.Regenerated, Tree: checked.Tree, Duration: duration,
+	}
+	if err != nil {
+		rec.Error = err.Error()
+	}
+	if _, err := r.record(trajectories.TypePatchCheck, rec); err != nil {
+		return err
+	}
+	switch {
+	case err != nil:
+		r.warnings = append(r.warnings, "the submission was accepted without a check: "+err.Error())
+		return unchanged
+	case rec.Applies:
+		r.submittedTree = checked.Tree
+		return &Submitted{Patch: checked.Patch, Source: trajectories.SourceSubmitted}
+	case rec.ReportedToModel:
+		r.patchReturned = true
+		return r.malformedPatch(a, checked.GitError)
+	}
+	r.warnings = append(r.warnings, "the submission does not apply; the working diff is submitted instead: "+checked.GitError)
+	return workingDiff
+}
+
+// malformedPatch returns the Feedback that tells the model why git rejected its
+// patch.
+func (r *run) malformedPatch(a protocol.Action, gitErr string) *Feedback {
+	text := "The work is not handed in yet: what followed the submit line is no patch that git apply takes on a clean checkout. It says:\n\n" +
+		gitErr + "\n\nMake the patch anew with git diff, at the top of the repository and unedited, and hand it in again. " +
+		"If that one does not apply either, the state of the files counts instead."
+	return newFeedback("MalformedPatch", trajectories.CauseMalformedPatch, r.protocol.ResultMessage(a, text))
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/agent/agenttest"
@@ -64,19 +65,46 @@ func resume(ctx context.Context, t *testing.T, cfg agent.Config, m model.Model, 
 		}
 		return nil
 	}
+	earlier := *state
+	attempt := *state.Attempt
+	earlier.Attempt = &attempt // Run continues state.Attempt
 	n := len(rec.records)
 	if _, err := rec.Append(trajectories.TypeResume, trajectories.Resume{Record: state.LastRecord}); err != nil {
 		t.Fatal(err)
 	}
 	rec.records[n].Parent = state.LastRecord
 	repo := agenttest.NewRepository(t)
-	return a.Run(ctx, agent.Session{Model: m, Environment: repo.Sandbox, Repository: repo, Recorder: rec, Task: agent.Task{Text: "task"}, Resume: state}), state
+	out := a.Run(ctx, agent.Session{Model: m, Environment: repo.Sandbox, Repository: repo, Recorder: rec, Task: agent.Task{Text: "task"}, Resume: state})
+	checkFold(t, state.Attempt, rec)
+	return out, &earlier
+}
+
+// checkFold checks that an attempt that the agent has kept while it worked is the one that
+// a reader of the records gets.
+func checkFold(t *testing.T, live *trajectories.Attempt, rec *testRecorder) {
+	t.Helper()
+	read, err := trajectories.ForTraining.Fold(rec.all())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, diff := range map[string]string{
+		"prompt":   cmp.Diff(read.NextPrompt(), live.NextPrompt()),
+		"entries":  cmp.Diff(read.Entries, live.Entries, cmpopts.IgnoreFields(trajectories.Entry{}, "Time", "Executions", "Call"), cmpopts.EquateEmpty()),
+		"calls":    cmp.Diff(len(read.FailedCalls), len(live.FailedCalls)),
+		"spending": cmp.Diff(read.Totals.Own, live.Totals.Own),
+		"children": cmp.Diff(read.Totals.Children, live.Totals.Children),
+		"counts":   cmp.Diff([]int{read.Replies(), read.FormatErrors(0), read.Results()}, []int{live.Replies(), live.FormatErrors(0), live.Results()}),
+	} {
+		if diff != "" {
+			t.Errorf("%s (-read +live):\n%s", name, diff)
+		}
+	}
 }
 
 // conversation returns the messages of the records.
 func conversation(t *testing.T, rec *testRecorder) []model.Message {
 	t.Helper()
-	tr, err := trajectories.BuildTranscript(rec.all())
+	tr, err := trajectories.Fold(rec.all())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +175,7 @@ func TestResumeAfterAnyRecord(t *testing.T) {
 				if whole.records[n-1].Type == trajectories.TypeCall {
 					unrecorded = 1
 				}
-				if out.Steps != len(tt.replies)+unrecorded || m.calls != out.Steps-state.Steps || float64(out.Cost) != 0.25*float64(out.Steps) {
+				if out.Steps != len(tt.replies)+unrecorded || m.calls != out.Steps-state.Attempt.Totals.Own.Steps || float64(out.Cost) != 0.25*float64(out.Steps) {
 					t.Errorf("%s: %d steps, $%v, the model was asked %d times", where, out.Steps, out.Cost, m.calls)
 				}
 			}

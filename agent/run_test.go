@@ -323,7 +323,7 @@ func TestPrompts(t *testing.T) {
 	cfg.Timeout = 10 * time.Second
 	s := replies(
 		"no command at all",
-		bash("a")+bash("b"),
+		bash("a")+"\n"+bash("b"),
 		bash("echo out; echo err >&2; exit 3"),
 		bash("echo before; sleep 600"),
 		bash("printf 'x\\0y'"),

@@ -49,7 +49,7 @@ func TestResumeToolCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	var names []string
-	for _, c := range state.ToolCalls {
+	for _, c := range state.ToolCalls() {
 		names = append(names, c.Name)
 	}
 	if diff := cmp.Diff([]string{"one", "two"}, names); diff != "" {

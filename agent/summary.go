@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/minibench/mini/agent/events"
 	"github.com/minibench/mini/internal/lazyregexp"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
@@ -95,35 +96,15 @@ func (r *run) querySummary(ctx context.Context, prompt string) (model.Reply, err
 	callCtx, done := r.Inbox.callContext(ctx)
 	defer done()
 	start := time.Now()
-	r.startPhase(PhaseThinking, "")
+	r.notify(events.PhaseStarted{Phase: events.PhaseThinking})
 	reply, err := m.Query(callCtx, []model.Message{{Role: model.User, Content: prompt}})
-	r.usage, r.cost = r.usage.Add(reply.Usage), r.cost+reply.Cost
-	if _, recErr := r.record(trajectories.TypeSummary, callRecord(start, reply, err)); recErr != nil {
+	if _, recErr := r.record(trajectories.TypeSummary, trajectories.Summary(callRecord(start, reply, err))); recErr != nil {
 		return reply, errors.Join(errNotRecorded, recErr)
 	}
-	switch {
-	case err != nil && ctx.Err() != nil:
-		err = context.Cause(ctx)
-	case err != nil && errors.Is(context.Cause(callCtx), errUserInterrupt):
-		err = &Feedback{Reason: "UserInterruption"}
-	case err == nil && strings.TrimSpace(reply.Message.Content) == "":
-		err = errors.New("the model wrote no summary")
+	if err == nil && strings.TrimSpace(reply.Message.Content) == "" {
+		return reply, errors.New("the model wrote no summary")
 	}
-	return reply, err
-}
-
-// callRecord returns the record of a model call.
-func callRecord(start time.Time, reply model.Reply, err error) trajectories.Call {
-	call := trajectories.Call{
-		Usage: reply.Usage, Cost: reply.Cost, Finish: reply.FinishReason, Model: reply.Model,
-		Start: start, Duration: trajectories.Seconds(time.Since(start)),
-		Waited: trajectories.Seconds(reply.Waited), RequestCount: reply.Tries, Raw: reply.Raw,
-		Requests: trajectories.RecordRequests(reply.Requests),
-	}
-	if err != nil {
-		call.Error = err.Error()
-	}
-	return call
+	return reply, callError(ctx, callCtx, err)
 }
 
 // summaryPrompt renders the prompt for the summaries of segments.
@@ -133,7 +114,7 @@ func (c *compactor) summaryPrompt(segments [][]turn) (string, error) {
 		first, last := c.stepRange(segment)
 		list[i] = summaryPart(i+1, first, last, c.quoteSegment(segment))
 	}
-	prompt, err := c.run.templates.summary.render(merge(c.run.variables(), summaryValues(list, c.run.cfg.summaryMaxChars())))
+	prompt, err := c.run.templates[summaryPrompt].render(merge(c.run.variables(), summaryValues(list, c.run.cfg.summaryMaxChars())))
 	if c.hint != "" {
 		prompt += "\n\nThe user asks you to keep this in particular: " + c.hint
 	}
@@ -232,6 +213,78 @@ func (c *compactor) extract(segment []turn) string {
 		prefix += fmt.Sprintf("(%d earlier commands are left out)\n", first)
 	}
 	return clip(prefix+strings.Join(lines[first:], "\n"), limit)
+}
+
+// commandSummary is the short form of a command and its result. Compaction shows it
+// in place of messages, and the template TailTemplate can list it.
+type commandSummary struct {
+	record  int // the record of the message with the result
+	step    int // number of the reply with the command, from 1
+	command string
+	code    int
+	line    string // last line of the output, or the exception
+}
+
+// maxSummaryText bounds each text of a commandSummary, in characters.
+const maxSummaryText = 200
+
+func newCommandSummary(record, step int, command string, code int, output []byte, exception string) commandSummary {
+	first, _, more := strings.Cut(strings.TrimSpace(command), "\n")
+	if more {
+		first += " ..."
+	}
+	line := exception
+	if line == "" {
+		end := output[max(0, len(output)-16*maxSummaryText):]
+		lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(string(end), "\uFFFD")), "\n")
+		line = strings.TrimSpace(lines[len(lines)-1])
+	}
+	first = clip(strings.ToValidUTF8(first, "\uFFFD"), maxSummaryText)
+	return commandSummary{record, step, first, code, clip(line, maxSummaryText)}
+}
+
+func (s commandSummary) String() string {
+	text := fmt.Sprintf("$ %s -> exit code %d", s.command, s.code)
+	if s.line != "" {
+		text += ": " + s.line
+	}
+	return text
+}
+
+// addCommandSummary summarizes the command whose result is the newest message.
+func (r *run) addCommandSummary(command string, code int, output []byte, exception string) {
+	entries := r.attempt.Entries
+	s := newCommandSummary(entries[len(entries)-1].Record, r.attempt.Replies(), command, code, output, exception)
+	r.commandSummaries = append(r.commandSummaries, s)
+}
+
+// restoreCommandSummaries summarizes the commands of entries[i], which an
+// earlier session ran. replies is the number of replies up to there.
+func (r *run) restoreCommandSummaries(entries []trajectories.Entry, i, replies int) {
+	for _, x := range entries[i].Executions {
+		if x.ObservationEntry >= 0 && x.ObservationEntry < len(entries) && !x.ByUser {
+			s := newCommandSummary(entries[x.ObservationEntry].Record, replies, x.Command, x.ExitCode, x.Output, x.Exception)
+			r.commandSummaries = append(r.commandSummaries, s)
+		}
+	}
+}
+
+// The tail, the text of TailTemplate at the end of each prompt, lists at most
+// maxTailErrors failures among the last tailCommands commands.
+const (
+	tailCommands  = 10
+	maxTailErrors = 3
+)
+
+// lastErrors returns the last failed commands for templates, the newest last.
+func (r *run) lastErrors() []map[string]any {
+	list := []map[string]any{}
+	for _, s := range r.commandSummaries[max(0, len(r.commandSummaries)-tailCommands):] {
+		if s.code != 0 {
+			list = append(list, map[string]any{"step": s.step, "command": s.command, "returncode": s.code, "line": s.line})
+		}
+	}
+	return list[max(0, len(list)-maxTailErrors):]
 }
 
 // clip shortens a text to at most limit characters.

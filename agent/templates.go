@@ -1,101 +1,97 @@
 package agent
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"text/template"
-	"text/template/parse"
 
 	"github.com/Masterminds/sprig/v3"
 
 	"github.com/minibench/mini/agent/protocol"
+	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/internal/lazyregexp"
 )
 
+// Indices of templates.
+const (
+	systemPrompt = iota
+	instancePrompt
+	observationPrompt
+	formatErrorPrompt
+	summaryPrompt
+	tailPrompt
+	startupCommand
+	templateCount
+)
+
 // templates are the prompts of an agent and its start-up command.
-type templates struct {
-	system, instance, observation, formatError, startup, summary, tail promptTemplate
-}
+type templates [templateCount]promptTemplate
 
 // promptTemplate is a template with the name of its configuration field.
 type promptTemplate struct {
-	field string
+	field, text string
+	// samples are values of the variables that only this template has, to check it with.
+	samples []map[string]any
 	renderer
 }
 
 // renderer is a template of one engine. Errors are *FieldErrors.
 type renderer interface {
 	render(vars map[string]any) (string, error)
-	// source returns the text, in which checkColumns looks for columns.
-	source() string
 }
 
 func parseTemplates(cfg Config, p protocol.Protocol) (templates, error) {
+	noSamples := []map[string]any{nil}
+	t := templates{
+		systemPrompt:      {field: "system_template", text: cfg.SystemTemplate, samples: noSamples},
+		instancePrompt:    {field: "instance_template", text: cfg.InstanceTemplate, samples: noSamples},
+		observationPrompt: {field: "observation_template", text: cfg.ObservationTemplate, samples: sampleObservations},
+		formatErrorPrompt: {field: "format_error_template", text: cfg.FormatErrorTemplate, samples: sampleFormatErrors},
+		summaryPrompt:     {field: "summary_template", text: cfg.SummaryTemplate, samples: sampleSummaries},
+		tailPrompt:        {field: "tail_template", text: cfg.TailTemplate, samples: sampleTails},
+		startupCommand:    {field: "env_startup_command", text: cfg.StartupCommand, samples: noSamples},
+	}
 	functions := templateFunctions(p)
-	var t templates
 	var errs []error
-	for _, f := range []struct {
-		into  *promptTemplate
-		field string
-		text  string
-		vars  []string
-	}{
-		{&t.system, "system_template", cfg.SystemTemplate, sessionVariables},
-		{&t.instance, "instance_template", cfg.InstanceTemplate, sessionVariables},
-		{&t.observation, "observation_template", cfg.ObservationTemplate, observationVariables},
-		{&t.formatError, "format_error_template", cfg.FormatErrorTemplate, formatErrorVariables},
-		{&t.summary, "summary_template", cfg.SummaryTemplate, summaryVariables},
-		{&t.tail, "tail_template", cfg.TailTemplate, tailVariables},
-		{&t.startup, "env_startup_command", cfg.StartupCommand, sessionVariables},
-	} {
+	for i := range t {
 		var err error
-		f.into.field = f.field
-		if cfg.TemplateEngine[f.field] == EngineJinja {
-			f.into.renderer, err = parseJinja(f.field, f.text)
+		if cfg.TemplateEngine[t[i].field] == EngineJinja {
+			t[i].renderer, err = parseJinja(t[i].field, t[i].text)
 		} else {
-			f.into.renderer, err = parseGo(f.field, f.text, f.vars, functions)
+			t[i].renderer, err = parseGo(t[i].field, t[i].text, functions)
 		}
 		errs = append(errs, err)
 	}
-	if err := errors.Join(errs...); err != nil {
-		return t, err
-	}
-	return t, t.check(sampleVariables(cfg))
+	return t, errors.Join(append(errs, t.check(t.sampleVariables(cfg), sampleSessions())...)...)
 }
 
-// check renders all templates with vars, once without and once with
-// capabilities, and looks for unknown variables in Jinja's.
-func (t templates) check(vars map[string]any) error {
-	if err := t.checkNames(vars); err != nil {
-		return err
+// check checks all templates and returns an error or nil for each.
+func (t templates) check(vars map[string]any, sessions []map[string]any) []error {
+	errs := make([]error, len(t))
+	for i, p := range t {
+		if p.renderer != nil { // else it was not parsed
+			errs[i] = p.check(vars, sessions)
+		}
 	}
-	for _, caps := range sampleCapabilities {
-		if err := t.checkWith(merge(vars, caps.variables())); err != nil {
+	return errs
+}
+
+// check renders a template with vars, in each of the sessions and with each of its samples,
+// and looks for unknown variables in a template in Jinja.
+func (p promptTemplate) check(vars map[string]any, sessions []map[string]any) error {
+	if j, ok := p.renderer.(jinjaTemplate); ok {
+		if err := j.checkNames(j.variables(merge(vars, p.samples[0]))); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-func (t templates) checkWith(vars map[string]any) error {
-	noSamples := []map[string]any{nil}
-	for _, f := range []struct {
-		prompt  promptTemplate
-		samples []map[string]any
-	}{
-		{t.system, noSamples},
-		{t.instance, noSamples},
-		{t.startup, noSamples},
-		{t.observation, sampleObservations},
-		{t.summary, sampleSummaries},
-		{t.tail, sampleTails},
-		{t.formatError, sampleFormatErrors},
-	} {
-		for _, sample := range f.samples {
-			if _, err := f.prompt.render(merge(vars, sample)); err != nil {
+	for _, session := range sessions {
+		for _, sample := range p.samples {
+			if _, err := p.render(merge(merge(vars, session), sample)); err != nil {
 				return err
 			}
 		}
@@ -105,14 +101,14 @@ func (t templates) checkWith(vars map[string]any) error {
 
 // checkColumns returns an error if a template uses a column that a row lacks,
 // even in a branch that is not rendered. It ignores a template that uses
-// hasKey.
+// hasKey, and those in Jinja, in which checkNames finds missing columns.
 func (t templates) checkColumns(columns map[string]any) error {
-	for _, p := range []promptTemplate{t.system, t.instance, t.observation, t.formatError, t.startup, t.summary, t.tail} {
-		text := p.source()
-		if strings.Contains(text, "hasKey") {
+	for _, p := range t {
+		g, ok := p.renderer.(goTemplate)
+		if !ok || strings.Contains(p.text, "hasKey") {
 			continue
 		}
-		for _, m := range columnRef.FindAllStringSubmatch(text, -1) {
+		for _, m := range columnRef.FindAllStringSubmatch(g.tmpl.Root.String(), -1) {
 			if _, ok := columns[m[1]]; !ok {
 				return fieldErrorf(p.field,
 					"the row has no column %s; test for it with {{if hasKey .instance %q}}", m[1], m[1])
@@ -121,6 +117,47 @@ func (t templates) checkColumns(columns map[string]any) error {
 	}
 	return nil
 }
+
+var (
+	columnRef    = lazyregexp.New(`\.instance\.([\pL_][\pL\pN_]*)`)
+	anyColumnRef = lazyregexp.New(`\binstance\.([\pL_][\pL\pN_]*)`) // also in Jinja
+)
+
+// renderPrompts renders the first prompts.
+func (t templates) renderPrompts(vars map[string]any) (system, instance string, err error) {
+	if system, err = t[systemPrompt].render(vars); err != nil {
+		return "", "", err
+	}
+	instance, err = t[instancePrompt].render(vars)
+	return system, instance, err
+}
+
+// RenderPrompts renders the first prompts of a session without a model or a
+// sandbox. info describes the sandbox, caps the tools and skills that commands
+// can use.
+func (a *Agent) RenderPrompts(t Task, info env.Info, caps Capabilities) (system, instance string, err error) {
+	return a.templates.renderPrompts(a.cfg.variables(t, info, caps, 0, 0, 0))
+}
+
+// UnmentionedCapabilities returns the capabilities that the prompts do not
+// mention, so that the model could not know of them: "tools", "skills" or both.
+// A prompt mentions tools with .tools or "mini-tool", and skills with .skills
+// or "mini-tool skill".
+func (a *Agent) UnmentionedCapabilities(caps Capabilities) (names []string) {
+	prompts := a.cfg.SystemTemplate + "\n" + a.cfg.InstanceTemplate
+	if len(caps.Tools) > 0 && !mentionsTools.MatchString(prompts) {
+		names = append(names, "tools")
+	}
+	if len(caps.Skills) > 0 && !mentionsSkills.MatchString(prompts) {
+		names = append(names, "skills")
+	}
+	return names
+}
+
+var (
+	mentionsTools  = lazyregexp.New(`\.tools\b|\b` + env.ToolProgram + `\b`)
+	mentionsSkills = lazyregexp.New(`\.skills\b|\b` + env.ToolProgram + ` skill\b`)
+)
 
 // templateFunctions returns the functions of templates. Of sprig's functions
 // only the hermetic ones are included, because the others can read secrets from
@@ -135,106 +172,33 @@ func templateFunctions(p protocol.Protocol) template.FuncMap {
 // goTemplate is a template of text/template.
 type goTemplate struct{ tmpl *template.Template }
 
-func parseGo(field, text string, known []string, functions template.FuncMap) (renderer, error) {
+func parseGo(field, text string, functions template.FuncMap) (renderer, error) {
 	tmpl, err := template.New(field).Option("missingkey=error").Funcs(functions).Parse(text)
 	if err != nil {
 		return nil, templateError(field, err)
 	}
-	for _, t := range tmpl.Templates() {
-		if t.Tree == nil {
-			continue
-		}
-		if err := checkVariables(t.Tree, t.Root, known, t.Name() == field); err != nil {
-			return nil, templateError(field, err)
-		}
-	}
 	return goTemplate{tmpl}, nil
 }
-
-func (t goTemplate) source() string { return t.tmpl.Root.String() }
 
 func (t goTemplate) render(vars map[string]any) (string, error) {
 	var s strings.Builder
 	if err := t.tmpl.Execute(&s, vars); err != nil {
-		return "", templateError(t.tmpl.Name(), err)
+		e := templateError(t.tmpl.Name(), err)
+		if m := noEntry.FindStringSubmatch(err.Error()); m != nil {
+			e.Err = fmt.Errorf("unknown variable .%s; known variables: .%s", m[1], strings.Join(variableNames(vars), " ."))
+		}
+		return "", e
 	}
 	return s.String(), nil
 }
 
-// checkVariables returns an error for an unknown variable, even in a branch
-// that is not rendered. Inside range, with and define (atTop is false) the dot
-// is another value, whose fields only rendering checks. $ holds the variables
-// everywhere except in a define.
-func checkVariables(t *parse.Tree, n parse.Node, known []string, atTop bool) error {
-	check := func(n parse.Node, atTop bool) error { return checkVariables(t, n, known, atTop) }
-	unknown := func(n parse.Node, name string) error {
-		if slices.Contains(known, name) {
-			return nil
-		}
-		location, _ := t.ErrorContext(n)
-		return fmt.Errorf("template: %s: unknown variable .%s; known variables: %s", location, name, dottedNames(known))
-	}
-	switch n := n.(type) {
-	case *parse.ListNode:
-		if n == nil {
-			return nil
-		}
-		for _, m := range n.Nodes {
-			if err := check(m, atTop); err != nil {
-				return err
-			}
-		}
-	case *parse.ActionNode:
-		return check(n.Pipe, atTop)
-	case *parse.PipeNode:
-		if n == nil {
-			return nil
-		}
-		for _, c := range n.Cmds {
-			for _, arg := range c.Args {
-				if err := check(arg, atTop); err != nil {
-					return err
-				}
-			}
-		}
-	case *parse.FieldNode:
-		if atTop {
-			return unknown(n, n.Ident[0])
-		}
-	case *parse.VariableNode:
-		if t.Name == t.ParseName && n.Ident[0] == "$" && len(n.Ident) > 1 {
-			return unknown(n, n.Ident[1])
-		}
-	case *parse.ChainNode:
-		return check(n.Node, atTop)
-	case *parse.TemplateNode:
-		return check(n.Pipe, atTop)
-	case *parse.IfNode:
-		return firstError([]error{check(n.Pipe, atTop), check(n.List, atTop), check(n.ElseList, atTop)})
-	case *parse.RangeNode:
-		return firstError([]error{check(n.Pipe, atTop), check(n.List, false), check(n.ElseList, atTop)})
-	case *parse.WithNode:
-		return firstError([]error{check(n.Pipe, atTop), check(n.List, false), check(n.ElseList, atTop)})
-	}
-	return nil
+// variableNames returns the names of the variables of Go templates.
+func variableNames(vars map[string]any) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(vars)), func(name string) bool { return strings.HasPrefix(name, jinjaPrefix) })
 }
 
-func dottedNames(names []string) string {
-	dotted := make([]string, len(names))
-	for i, n := range names {
-		dotted[i] = "." + n
-	}
-	return strings.Join(dotted, " ")
-}
-
-func firstError(errs []error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// noEntry matches text/template's message about a name that is not in a map.
+var noEntry = lazyregexp.New(`map has no entry for key "(.*)"$`)
 
 // errorPosition matches the start of text/template's messages: "template:
 // NAME:LINE:COL:".
@@ -242,11 +206,147 @@ var errorPosition = lazyregexp.New(`^template: [^:]+:(\d+):(?:\d+:)? ?(?:executi
 
 // templateError converts an error of text/template into a FieldError with the
 // line.
-func templateError(field string, err error) error {
+func templateError(field string, err error) *FieldError {
 	msg, line := err.Error(), 0
 	if m := errorPosition.FindStringSubmatch(msg); m != nil {
 		line, _ = strconv.Atoi(m[1]) // matched by \d+
 		msg = strings.TrimSpace(m[2] + " " + msg[len(m[0]):])
 	}
 	return &FieldError{Field: field, Line: line, Err: errors.New(msg)}
+}
+
+// Templates get their variables as a map, because their names begin with small letters;
+// text/template reports names that are not in it. All templates have the variables of the
+// session. Those of observations, format errors, summaries and the tail have others, too.
+
+// variables returns the current variables of a session.
+func (c Config) variables(t Task, info env.Info, caps Capabilities, steps int, cost, elapsed float64) map[string]any {
+	return merge(caps.variables(), map[string]any{
+		"task": t.Text, "instance": orEmpty(t.Instance),
+		"system": info.System, "node": info.Node, "release": info.Release, "version": info.Version, "machine": info.Machine,
+		"cwd": info.Dir, "network": info.Network,
+		"protocol": c.protocolName(), "action_tag": cmp.Or(c.ActionTag, protocol.DefaultTag), "tool_calls": cmp.Or(c.ToolCalls, ToolCallsAll),
+		"image_marker": c.imageMarker(),
+		"step_limit":   c.StepLimit, "cost_limit": c.CostLimit, "wall_time_limit_seconds": c.WallTimeLimit,
+		"timeout_seconds": c.Timeout.Seconds(),
+		"n_model_calls":   steps, "model_cost": cost, "elapsed_seconds": elapsed,
+		settingsVariable: c.JinjaSettings,
+	})
+}
+
+// variables returns the variables that describe the capabilities.
+func (caps Capabilities) variables() map[string]any {
+	return map[string]any{"tools": capabilityValues(caps.Tools), "skills": capabilityValues(caps.Skills)}
+}
+
+// capabilityValues returns capabilities as template values. It puts each
+// description on one line, with one space between words.
+func capabilityValues(all []Capability) []map[string]any {
+	list := make([]map[string]any, len(all))
+	for i, a := range all {
+		list[i] = map[string]any{"name": a.Name, "usage": a.Usage, "about": strings.Join(strings.Fields(a.Description), " ")}
+	}
+	return list
+}
+
+func observationValues(v shownOutput, r env.Result, exception string) map[string]any {
+	return map[string]any{
+		"output": v.text, "output_head": v.head, "output_tail": v.tail,
+		"elided": v.isElided, "elided_chars": v.elidedChars, "output_chars": r.Chars,
+		"returncode": r.ExitCode, "exception": exception, "timed_out": r.TimedOut,
+		"background": processList(r.Background), "duration_seconds": r.Duration.Seconds(),
+		outputVariable: r,
+	}
+}
+
+func formatErrorValues(parsed protocol.ParsedReply, finish string) map[string]any {
+	return map[string]any{
+		"error": parsed.Problem, "n_actions": len(parsed.Actions), "finish_reason": finish, "truncated": parsed.Truncated,
+		commandsVariable: parsed.Commands(),
+	}
+}
+
+// summaryValues returns the own variables of the summary prompt.
+func summaryValues(parts []map[string]any, maxChars int) map[string]any {
+	return map[string]any{"parts": parts, "max_chars": maxChars}
+}
+
+func summaryPart(number, first, last int, text string) map[string]any {
+	return map[string]any{"number": number, "first_step": first, "last_step": last, "text": text}
+}
+
+// tailValues returns the tail's own variables. A TailProvider adds the goals.
+func tailValues(errors []map[string]any) map[string]any {
+	return map[string]any{"errors": errors, "goals": []map[string]any{}}
+}
+
+// sampleVariables returns values to check templates with. The instance has
+// every column that a template uses, because columns differ between rows;
+// CheckTask uses the real columns.
+func (t templates) sampleVariables(c Config) map[string]any {
+	vars := c.variables(Task{Text: "task"}, env.Info{System: "Linux", Machine: "x86_64", Dir: "/"}, Capabilities{}, 0, 0, 0)
+	columns := map[string]any{}
+	for _, p := range t {
+		for _, m := range anyColumnRef.FindAllStringSubmatch(p.text, -1) {
+			columns[m[1]] = ""
+		}
+	}
+	if j, ok := t[startupCommand].renderer.(jinjaTemplate); ok { // there columns have no prefix
+		for name := range j.names {
+			columns[name] = ""
+		}
+	}
+	vars["instance"] = columns
+	return vars
+}
+
+// sampleSessions returns variables of sessions to check templates with: the branches for
+// each protocol, for capabilities and for late steps are rendered.
+func sampleSessions() (all []map[string]any) {
+	caps := Capabilities{
+		Tools:  []Capability{{"note", "note add TEXT\nnotes", "keeps a note"}, {"skill", "skill NAME", "prints a skill"}},
+		Skills: []Capability{{"reproduce", "skill reproduce", "write a minimal reproduction"}},
+	}
+	for i, name := range protocol.Names {
+		late := 1003 * i
+		vars := map[string]any{"protocol": name, "n_model_calls": late, "model_cost": float64(late), "elapsed_seconds": float64(1000 * late)}
+		all = append(all, merge(vars, Capabilities{}.variables()), merge(vars, caps.variables()))
+	}
+	return all
+}
+
+var (
+	sampleObservations = []map[string]any{
+		observationValues(shownOutput{text: "output\n"}, env.Result{}, ""),
+		observationValues(shownOutput{text: "h\nt", head: "h", tail: "t", isElided: true}, env.Result{ExitCode: -1, TimedOut: true}, "killed"),
+	}
+	sampleFormatErrors = []map[string]any{
+		formatErrorValues(protocol.ParsedReply{Problem: "no command"}, "stop"),
+		formatErrorValues(protocol.ParsedReply{Problem: "two commands", Actions: make([]protocol.Action, 2), Truncated: true}, "length"),
+	}
+)
+
+var (
+	sampleSummaries = []map[string]any{
+		summaryValues([]map[string]any{summaryPart(1, 1, 9, "text")}, DefaultSummaryMaxChars),
+		summaryValues([]map[string]any{summaryPart(1, 1, 9, "text"), summaryPart(2, 10, 10, "text")}, DefaultSummaryMaxChars),
+	}
+	sampleTails = []map[string]any{
+		tailValues([]map[string]any{}),
+		merge(tailValues([]map[string]any{{"step": 3, "command": "make", "returncode": 2, "line": "Error 1"}}),
+			map[string]any{"goals": []map[string]any{{"id": 1, "text": "goal", "state": "open"}}}),
+	}
+)
+
+func orEmpty(m map[string]any) map[string]any {
+	if m == nil {
+		return map[string]any{}
+	}
+	return m
+}
+
+func merge(a, b map[string]any) map[string]any {
+	m := maps.Clone(a)
+	maps.Copy(m, b)
+	return m
 }

@@ -3,11 +3,13 @@ package agent
 import (
 	"context"
 	"encoding/json"
-	"strings"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/minibench/mini/agent/protocol"
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -55,30 +57,6 @@ type ToolRequest struct {
 type ToolResponse struct {
 	env.ToolResponse
 	Details any
-}
-
-// Attempt gives a tool access to the attempt that called it. Its methods are
-// safe for concurrent use by tools.
-type Attempt struct {
-	mu           sync.Mutex
-	run          *run
-	spent        Spending // by subagents
-	startedCalls int      // calls that subagents have started
-}
-
-// Session returns the attempt's session. Its Environment must not be used while
-// a command of the attempt runs; see env.ToolRequest.Nested.
-func (a *Attempt) Session() Session { return a.run.Session }
-
-// Step returns the number of the model call whose reply has the command, from
-// 1.
-func (a *Attempt) Step() int { return a.run.steps }
-
-// Append adds a record to the attempt's journal.
-func (a *Attempt) Append(t trajectories.Type, data any) (trajectories.Record, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.run.record(t, data)
 }
 
 // Limits on all mini-tool requests of one command. Each request is recorded,
@@ -177,12 +155,146 @@ func (r *run) prepareTools(ctx context.Context) error {
 	return nil
 }
 
-// capabilityValues returns capabilities as template values. It puts each
-// description on one line, with one space between words.
-func capabilityValues(all []Capability) []map[string]any {
-	list := make([]map[string]any, len(all))
-	for i, a := range all {
-		list[i] = map[string]any{"name": a.Name, "usage": a.Usage, "about": strings.Join(strings.Fields(a.Description), " ")}
+// Attempt gives a tool access to the attempt that called it. Its methods are
+// safe for concurrent use by tools.
+type Attempt struct {
+	mu           sync.Mutex
+	run          *run
+	startedCalls int // calls that subagents have started
+}
+
+// Session returns the attempt's session. Its Environment must not be used while
+// a command of the attempt runs; see env.ToolRequest.Nested.
+func (a *Attempt) Session() Session { return a.run.Session }
+
+// Step returns the number of the model call whose reply has the command, from
+// 1.
+func (a *Attempt) Step() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.run.steps()
+}
+
+// Step is a reply of the model and the messages that answer it.
+type Step struct {
+	// Number counts replies from 1, as ExecutedCommand.Step does.
+	Number int
+	Reply  model.Message
+	// Commands are the commands of the reply, run or not.
+	Commands []string
+	// Answers are the messages up to the next reply: results and other
+	// messages. The newest step has none while its command runs.
+	Answers []model.Message
+}
+
+// Steps returns all steps so far, including steps of earlier sessions and those
+// that compaction has removed from the prompt. A tool may call it while the
+// command that called the tool runs. The caller owns the result, except for its
+// images.
+func (a *Attempt) Steps() []Step {
+	return stepsOf(a.run.attempt.Conversation().AllMessages(), a.run.protocol)
+}
+
+// stepsOf splits a history into steps.
+func stepsOf(history []model.Message, p protocol.Protocol) []Step {
+	var list []Step
+	for _, m := range history {
+		m.ToolCalls = slices.Clone(m.ToolCalls)
+		if m.Role == model.Assistant {
+			n := len(list) + 1
+			list = append(list, Step{Number: n, Reply: m, Commands: p.Parse(model.Reply{Message: m}, n).Commands()})
+		} else if n := len(list); n > 0 {
+			list[n-1].Answers = append(list[n-1].Answers, m)
+		}
 	}
 	return list
+}
+
+// Append adds a record to the attempt's journal.
+func (a *Attempt) Append(t trajectories.Type, data any) (trajectories.Record, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.run.recordLocked(t, data)
+}
+
+// RecordCall records a model call that ReserveCall has reserved, as a step of the attempt
+// itself.
+func (a *Attempt) RecordCall(call trajectories.Call) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.startedCalls = max(a.startedCalls-1, a.run.attempt.Totals.Children.Steps)
+	_, err := a.run.recordLocked(trajectories.TypeCall, call)
+	return err
+}
+
+// RecordChildCall records a subagent's call, which counts as the attempt's
+// spending.
+func (a *Attempt) RecordChildCall(s trajectories.ChildCall) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_, err := a.run.recordLocked(trajectories.TypeChildCall, s)
+	a.startedCalls = max(a.startedCalls, a.run.attempt.Totals.Children.Steps)
+	return err
+}
+
+// Warn adds a warning to the outcome.
+func (a *Attempt) Warn(text string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.run.warnings = append(a.run.warnings, text)
+}
+
+// Spending is the number of steps, and the usage and cost of all model calls.
+type Spending = trajectories.Spending
+
+// Remaining returns what the attempt may still spend; 0 means no limit. The
+// error is ErrLimitsExceeded if nothing is left.
+func (a *Attempt) Remaining() (Limits, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.remaining()
+}
+
+func (a *Attempt) remaining() (Limits, error) {
+	totals := &a.run.attempt.Totals
+	l, steps, cost := a.run.limits, totals.Own.Steps+a.startedCalls, totals.Own.Cost+totals.Children.Cost
+	if limitReached(l, steps, cost) {
+		return Limits{}, ErrLimitsExceeded
+	}
+	if l.Steps > 0 {
+		l.Steps -= steps
+	}
+	if l.Cost > 0 {
+		l.Cost -= float64(cost)
+	}
+	return l, nil
+}
+
+// ReserveCall is the Session.ReserveCall of subagents. It counts a subagent's
+// call as a step of this attempt and of its parents. The step limit is exact.
+// The calls under way when the cost limit is reached may exceed it.
+func (a *Attempt) ReserveCall() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	err := a.checkLimits(a.run.ReserveCall)
+	if err == nil {
+		a.startedCalls++
+	}
+	return err
+}
+
+// CheckBudget returns an error if this attempt or the run has reached a limit.
+// It is the Session.CheckBudget of subagents.
+func (a *Attempt) CheckBudget() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.checkLimits(a.run.CheckBudget)
+}
+
+// checkLimits is run.checkLimits for subagents.
+func (a *Attempt) checkLimits(budget func() error) error {
+	if _, err := a.remaining(); err != nil || budget == nil {
+		return err
+	}
+	return budget()
 }

@@ -13,6 +13,8 @@
 package configs
 
 import (
+	"io/fs"
+
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/agent/policy"
 	"github.com/minibench/mini/agent/tools"
@@ -172,6 +174,9 @@ type Environment struct {
 	// KeepProcesses leaves the processes of the agent running while the tests of a Harbor
 	// task run in its container. They can change the result.
 	KeepProcesses bool `yaml:"keep_processes" json:"keep_processes,omitempty"`
+	// PristineTests runs the tests of a Harbor task with a shared verifier once more, in a
+	// fresh container with nothing but the diff of the agent. Those rewards count.
+	PristineTests bool `yaml:"pristine_tests" json:"pristine_tests,omitempty"`
 	// Kubernetes is for the class of this name.
 	Kubernetes Kubernetes `yaml:"kubernetes" json:"kubernetes,omitzero"`
 	// HelperDir is a directory with helper binaries to use instead of the embedded
@@ -226,8 +231,19 @@ type Run struct {
 	// Fsync is when to fsync journals: "never", at the end of an "attempt", or after
 	// every "record". It matters only for a power failure.
 	Fsync trajectories.SyncPolicy `yaml:"fsync" json:"fsync,omitempty"`
+	// Shared lets other users of this machine read a new run folder: its mode is 0755, not
+	// 0700.
+	Shared bool `yaml:"shared" json:"shared,omitempty"`
 	// Eval evaluates each submission as soon as it is made.
 	Eval bool `yaml:"eval" json:"eval,omitempty"`
+}
+
+// FolderMode returns the mode of a new run folder.
+func (r Run) FolderMode() fs.FileMode {
+	if r.Shared {
+		return 0o755
+	}
+	return 0o700
 }
 
 // Replay configures the comparison of replayed commands with their records.

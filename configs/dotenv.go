@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/joho/godotenv"
 
@@ -71,9 +72,10 @@ const (
 
 // LoadDotenv sets the variables of the .env files that the environment does not
 // set: those of the user's file, of the working directory's and of mini-swe-agent's.
-// It omits the addresses in the working directory's file: ProviderURL reads these,
-// because their origin must be known.
+// It keeps the addresses in the working directory's file for ProviderURL, because their
+// origin must be known. A command calls it once.
 func LoadDotenv() error {
+	trace("dotenv")
 	if path := UserDotenv(); path != "" {
 		userValues, err := readDotenv(path, ProviderVariable)
 		if err != nil {
@@ -87,10 +89,11 @@ func LoadDotenv() error {
 	if err != nil {
 		return err
 	}
+	folderVariables.Store(&folderValues)
 	isAddress := func(name, _ string) bool { return strings.HasSuffix(name, "_BASE_URL") || name == "OPENAI_API_BASE" }
-	folderAddresses := maps.Clone(folderValues)
-	maps.DeleteFunc(folderValues, isAddress)
-	if err := setMissing(folderDotenv, folderValues); err != nil {
+	others := maps.Clone(folderValues)
+	maps.DeleteFunc(others, isAddress)
+	if err := setMissing(folderDotenv, others); err != nil {
 		return err
 	}
 	path := PeerDotenv()
@@ -102,8 +105,19 @@ func LoadDotenv() error {
 		return err
 	}
 	// An address of the folder's file is not in the environment, and comes first.
-	maps.DeleteFunc(peerValues, func(name, value string) bool { return isAddress(name, value) && folderAddresses[name] != "" })
+	maps.DeleteFunc(peerValues, func(name, value string) bool { return isAddress(name, value) && folderValues[name] != "" })
 	return setMissing(path, peerValues)
+}
+
+// folderVariables are the variables of the working directory's file, which LoadDotenv has read.
+var folderVariables atomic.Pointer[map[string]string]
+
+// folderVariable returns the value that the working directory's file has for a variable, or "".
+func folderVariable(name string) string {
+	if values := folderVariables.Load(); values != nil {
+		return (*values)[name]
+	}
+	return ""
 }
 
 // dotenvValue is the value of a variable that LoadDotenv has set, and its file.
@@ -140,8 +154,7 @@ func ProviderURL(name string) (address, layer string) {
 	if address = os.Getenv(name); address != "" {
 		return address, name
 	}
-	folderValues, _ := readDotenv(folderDotenv, ProviderVariable) // LoadDotenv has returned the error
-	return folderValues[name], folderLayer + name
+	return folderVariable(name), folderLayer + name
 }
 
 // IsFolderURL reports whether the address of a model is from the working
@@ -159,17 +172,13 @@ func ModelKey(cfg *Resolved) (string, error) {
 	if !IsFolderURL(cfg) {
 		return key, nil
 	}
-	folderValues, err := readDotenv(folderDotenv, ProviderVariable)
-	if err != nil {
-		return "", err
-	}
 	o, _ := cfg.Origin("model.base_url")
 	name := strings.TrimPrefix(o.Layer, folderLayer)
 	if len(cfg.Model.Headers) > 0 { // .env files cannot set headers
 		return "", usage.Errorf("./.env sets %s, and model.headers are not from ./.env: a folder's file must not choose where your headers are sent; "+
 			"take model.headers out of the settings, or set %s in your shell", name, name)
 	}
-	if key == "" || key != folderValues[cfg.Model.APIKeyEnv] {
+	if key == "" || key != folderVariable(cfg.Model.APIKeyEnv) {
 		return "", usage.Errorf("./.env sets %s, and the key in %s is not from ./.env: a folder's file must not choose where your key is sent; "+
 			"set both in ./.env, or %s in your shell", name, cfg.Model.APIKeyEnv, name)
 	}

@@ -7,11 +7,10 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/minibench/mini/agent"
-	"github.com/minibench/mini/internal/lazyregexp"
 )
 
 // engineKey says which templates are in Jinja. In a file it may be one word for all
-// templates of the file; without it, the templates of the file are looked at.
+// templates of the file; without it, those of a file with keys of mini-swe-agent are in Jinja.
 const engineKey = "template_engine"
 
 // takeEngine removes the word of a file for all of its templates, and returns it.
@@ -48,25 +47,14 @@ func (l *Layer) prompts() map[string]*yaml.Node {
 
 // setEngine records the engine of each template of a layer, so that a template keeps
 // it when layers are merged. word is the engine of the whole file, if it has one.
-func (l *Layer) setEngine(word *yaml.Node) error {
+func (l *Layer) setEngine(word *yaml.Node) {
 	prompts := l.prompts()
-	if len(prompts) == 0 {
-		return nil
-	}
-	var texts []string
-	for _, p := range prompts {
-		texts = append(texts, p.Value)
-	}
-	engine := engineOf(texts...)
-	given := child(child(l.root, "agent"), engineKey)
+	engine, given := agent.EngineGo, child(child(l.root, "agent"), engineKey)
 	switch {
 	case word != nil:
 		engine = word.Value
-	case given != nil: // it names those in Jinja
-		engine = agent.EngineGo
-	case engine == "":
-		name := slices.Sorted(maps.Keys(prompts))[0]
-		return l.errorf(prompts[name], "the templates have Go's {{.variables}} and Jinja's {{variables}} or {%% statements %%}; set agent.%s: go, or jinja, or {%s: jinja}", engineKey, name)
+	case given == nil && l.isPeer: // else given names those in Jinja
+		engine = agent.EngineJinja
 	}
 	for _, name := range slices.Sorted(maps.Keys(prompts)) {
 		if child(given, name) != nil {
@@ -78,34 +66,6 @@ func (l *Layer) setEngine(word *yaml.Node) error {
 		}
 		given.Content = append(given.Content, scalar("!!str", name, prompts[name].Line), scalar("!!str", engine, prompts[name].Line))
 	}
-	return nil
-}
-
-var (
-	// goLiteral matches Go template strings that look like Jinja: {{"{%"}}.
-	goLiteral = lazyregexp.New("(?s)\\{\\{-?\\s*(?:\"(?:[^\"\\\\\n]|\\\\.)*\"|`[^`]*`)\\s*-?\\}\\}")
-	goMarker  = lazyregexp.New(`\{\{-? *(?:[.$]|/\*|(?:else|end|define|template|block)\b|(?:if|range|with|example) )`)
-	// jinjaMarker matches statements, and names that mini-swe-agent gives to variables.
-	jinjaMarker = lazyregexp.New(`\{#.*?#\}|\{%[-+]?\s*(?:if|elif|else|endif|for|set|raw|macro|include|import|from|block|extends)\b|` +
-		`\{\{[-+]?\s*(?:'|range\(|\(*(?:task|instance|cwd|system|node|release|version|machine|step_limit|cost_limit|n_model_calls|model_cost|elapsed_seconds|` +
-		`output|error|actions|finish_reason|instance_id|problem_statement|repo|base_commit)\b)`)
-)
-
-// engineOf returns the engine of templates; "" if they look like both.
-func engineOf(texts ...string) string {
-	isGo, isJinja := false, false
-	for _, text := range texts {
-		text = goLiteral.ReplaceAllString(text, "")
-		isGo = isGo || goMarker.MatchString(text)
-		isJinja = isJinja || jinjaMarker.MatchString(text)
-	}
-	switch {
-	case isGo && isJinja:
-		return ""
-	case isJinja:
-		return agent.EngineJinja
-	}
-	return agent.EngineGo
 }
 
 // finishEngines removes the engine of Go's templates, which is the default, and gives

@@ -97,8 +97,6 @@ func (r *Resolved) tree(prefixes []string) (*yaml.Node, error) {
 func (c Config) withDefaults() Config {
 	c.Agent.Protocol = cmp.Or(c.Agent.Protocol, protocol.Text)
 	switch c.Agent.Protocol {
-	case protocol.Text:
-		c.Agent.ActionRegex = cmp.Or(c.Agent.ActionRegex, protocol.DefaultRegex)
 	case protocol.XML:
 		c.Agent.ActionTag = cmp.Or(c.Agent.ActionTag, protocol.DefaultTag)
 	case protocol.Tools:

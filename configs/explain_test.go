@@ -94,7 +94,7 @@ func TestAnnotatedDefaultsReadBack(t *testing.T) {
 
 // defaulted are settings that may be empty; explanations show the default that then
 // applies.
-var defaulted = []string{"agent.protocol", "agent.action_regex", "agent.mode", "agent.observation.keep", "model.images"}
+var defaulted = []string{"agent.protocol", "agent.mode", "agent.observation.keep", "model.images"}
 
 func TestEntriesUnderAPrefix(t *testing.T) {
 	cfg := merged(t, "swebench", "agent.step_limit=9", "environment.env.A_KEY=s3cret")
@@ -152,6 +152,6 @@ func TestCommentsStayOnTheirLine(t *testing.T) {
 // withoutDefaults returns a configuration without the settings in defaulted.
 func withoutDefaults(r *configs.Resolved) configs.Config {
 	c := r.Config
-	c.Agent.Protocol, c.Agent.ActionRegex, c.Agent.Mode, c.Agent.Observation.Keep, c.Model.Images = "", "", "", "", ""
+	c.Agent.Protocol, c.Agent.Mode, c.Agent.Observation.Keep, c.Model.Images = "", "", "", ""
 	return c
 }

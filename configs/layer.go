@@ -35,6 +35,8 @@ type Layer struct {
 	hasLines bool       // errors include line numbers
 	// Vary has the settings that a sweep varies.
 	Vary []Varied
+	// isPeer marks a file with keys of mini-swe-agent; its templates are in Jinja.
+	isPeer bool
 	// isVersion1 marks a file of mini-swe-agent 1, in which commands are text.
 	isVersion1 bool
 	// unused are the settings of mini-swe-agent in the file that have no effect.
@@ -50,6 +52,9 @@ func ReadBuiltin(name string) (Layer, error) {
 	}
 	return parse(builtinPrefix+name+".yaml", data, "")
 }
+
+// IsBuiltin reports whether the layer is the built-in configuration of this name.
+func (l Layer) IsBuiltin(name string) bool { return l.Name == builtinPrefix+name+yamlExt }
 
 // ReadFile reads a YAML file. Paths of prompt files are relative to its directory. If
 // settings are invalid, the layer contains the others.
@@ -209,7 +214,8 @@ func checkLayer(l Layer, dir string) (Layer, error) {
 	moveErr := l.moveWhitelist()
 	engine, engineErr := l.takeEngine()
 	errs := slices.Concat(SplitErrors(l.check()), SplitErrors(moveErr), SplitErrors(engineErr), l.readPrompts(dir))
-	return l, join(slices.Concat(errs, SplitErrors(l.setEngine(engine))))
+	l.setEngine(engine)
+	return l, join(errs)
 }
 
 // whitelistKey is a key that mini-swe-agent has in its section "agent".

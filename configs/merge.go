@@ -38,22 +38,48 @@ func (o Origin) String() string {
 	return fmt.Sprintf("%s:%d", o.Layer, o.Line)
 }
 
-// Merge merges layers; later ones override earlier ones. It merges mappings key by key
-// and replaces other values as a whole; a null changes nothing. If values are invalid,
-// it returns the result with the error.
-func Merge(layers ...Layer) (*Resolved, error) {
-	r := &Resolved{layers: layers, origins: map[string]Origin{}}
-	root := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+// Overlay is layers laid over each other, later ones over earlier ones. Its values are neither decoded
+// nor checked, so that a command can read some of them before it adds the layers that they imply.
+type Overlay struct {
+	layers  []Layer
+	root    *yaml.Node
+	origins map[string]Origin // by dotted key
+}
+
+// NewOverlay returns the overlay of layers. It merges mappings key by key and replaces other values
+// as a whole; a null changes nothing.
+func NewOverlay(layers ...Layer) *Overlay {
+	o := &Overlay{layers: layers, root: &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}, origins: map[string]Origin{}}
 	for _, l := range layers {
-		if l.root != nil {
-			r.merge(root, l.root, l, "")
+		if l.root != nil && l.root.Kind == yaml.MappingNode { // the check of the layer has reported others
+			o.merge(o.root, l.root, l, "")
 		}
 	}
-	if err := root.Decode(&r.Config); err != nil {
+	return o
+}
+
+// Trace is for tests, which count the calls: it is called with "check" when a configuration is checked,
+// and with "dotenv" when .env files are read, unless it is nil.
+var Trace func(event string)
+
+func trace(event string) {
+	if Trace != nil {
+		Trace(event)
+	}
+}
+
+// Check decodes and checks the values. If some are invalid, it returns the result with the error.
+func (o *Overlay) Check() (*Resolved, error) {
+	trace("check")
+	r := &Resolved{layers: o.layers, origins: o.origins}
+	if err := o.root.Decode(&r.Config); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	return r, r.validate()
 }
+
+// Merge checks the overlay of layers.
+func Merge(layers ...Layer) (*Resolved, error) { return NewOverlay(layers...).Check() }
 
 // With merges more layers on top of the layers of r. It ignores changes that were made
 // to r.Config after the merge.
@@ -61,7 +87,42 @@ func (r *Resolved) With(layers ...Layer) (*Resolved, error) {
 	return Merge(slices.Concat(r.layers, layers)...)
 }
 
-func (r *Resolved) merge(into, from *yaml.Node, l Layer, path string) {
+// node returns the value of a key; nil if no layer sets it.
+func (o *Overlay) node(key string) *yaml.Node {
+	n := o.root
+	for part := range strings.SplitSeq(key, ".") {
+		n = child(n, part)
+	}
+	return n
+}
+
+// Value returns the text of a scalar setting; "" if no layer sets it.
+func (o *Overlay) Value(key string) string {
+	if n := o.node(key); n != nil && n.Kind == yaml.ScalarNode {
+		return n.Value
+	}
+	return ""
+}
+
+// Decode decodes a setting or a section. It leaves into as it is if no layer sets the key.
+func (o *Overlay) Decode(key string, into any) error {
+	n := o.node(key)
+	if n == nil {
+		return nil
+	}
+	if err := n.Decode(into); err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrConfig, key, err)
+	}
+	return nil
+}
+
+// Origin returns where a key was set; ok is false if it was not set.
+func (o *Overlay) Origin(key string) (origin Origin, ok bool) {
+	origin, ok = o.origins[key]
+	return origin, ok
+}
+
+func (o *Overlay) merge(into, from *yaml.Node, l Layer, path string) {
 	for i := 0; i < len(from.Content); i += 2 {
 		key, value := from.Content[i], from.Content[i+1]
 		full := path + key.Value
@@ -77,11 +138,11 @@ func (r *Resolved) merge(into, from *yaml.Node, l Layer, path string) {
 			case old.Kind != yaml.MappingNode:
 				*old = yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 			}
-			r.merge(old, value, l, full+".")
+			o.merge(old, value, l, full+".")
 			continue
 		}
-		r.origins[full] = newOrigin(l, value)
-		r.recordItems(full, value, l)
+		o.origins[full] = newOrigin(l, value)
+		o.recordItems(full, value, l)
 		if old != nil {
 			*old = *value
 			continue
@@ -93,19 +154,19 @@ func (r *Resolved) merge(into, from *yaml.Node, l Layer, path string) {
 
 // recordItems records the origins of the keys in a list's items. It first removes the
 // origins of the items of the list that this list replaces.
-func (r *Resolved) recordItems(key string, list *yaml.Node, l Layer) {
+func (o *Overlay) recordItems(key string, list *yaml.Node, l Layer) {
 	if list.Kind != yaml.SequenceNode {
 		return
 	}
-	maps.DeleteFunc(r.origins, func(known string, _ Origin) bool { return strings.HasPrefix(known, key+"[") })
+	maps.DeleteFunc(o.origins, func(known string, _ Origin) bool { return strings.HasPrefix(known, key+"[") })
 	for i, item := range list.Content {
 		if item.Kind != yaml.MappingNode {
 			continue
 		}
 		name := fmt.Sprintf("%s[%d]", key, i)
-		r.origins[name] = newOrigin(l, item)
+		o.origins[name] = newOrigin(l, item)
 		for j := 1; j < len(item.Content); j += 2 {
-			r.origins[name+"."+item.Content[j-1].Value] = newOrigin(l, item.Content[j])
+			o.origins[name+"."+item.Content[j-1].Value] = newOrigin(l, item.Content[j])
 		}
 	}
 }
@@ -175,7 +236,7 @@ func missingDotHint(key string, err error) string {
 	case key == startupKey:
 		return fmt.Sprintf("; a column of the row is {{.instance.%s}}", m[1])
 	}
-	return fmt.Sprintf("; variables start with a dot: {{.%s}}", m[1])
+	return fmt.Sprintf("; variables start with a dot: {{.%s}}; for Jinja set agent.template_engine: jinja", m[1])
 }
 
 // location returns the prefix of a message: where a key was set; "" for an unset key.

@@ -211,7 +211,7 @@ func TestPeerKeys(t *testing.T) {
 		{"model: {model_class: litellm, model_name: my-model}", "agent.protocol", "tools", ""},
 		{"model: {model_class: litellm_textbased, model_name: my-model}", "agent.protocol", "text", ""},
 		{"model: {model_class: anthropic, model_name: claude-x}", "agent.protocol", "text", ""},
-		{"agent: {instance_template: '{{task}} Each reply needs a tool call.'}", "agent.protocol", "tools", ""},
+		{"agent: {instance_template: '{{task}} Each reply needs a tool call.', template_engine: jinja}", "agent.protocol", "tools", ""},
 		{"agent: {instance_template: '{{task}}', action_observation_template: '{{output.output}}'}\nmodel: {}", "agent.protocol", "text", ""},
 		{
 			"agent: {timeout_template: x, action_observation_template: '{{output.output}}'}", "agent.observation_template",
@@ -251,21 +251,22 @@ func TestTemplateEngine(t *testing.T) {
 		texts []string
 		want  string // the engine of the instance template, or a part of the error
 	}{
-		{[]string{"agent: {instance_template: '{{task}}'}"}, "jinja"},
 		{[]string{"agent: {instance_template: '{{.task}}'}"}, "go"},
-		{[]string{"agent: {instance_template: '{{task}}'}", "agent: {observation_template: '{{.output}}'}"}, "jinja"},
-		{[]string{"agent: {instance_template: '{{task}}'}", "agent: {instance_template: '{{.task}}'}"}, "go"},
+		{[]string{"agent: {instance_template: '{{task}}'}\nmodel: {observation_template: '{{output.output}}'}"}, "jinja"},
+		{[]string{"agent: {instance_template: '{{task}}'}\nmodel: {action_regex: 'a'}"}, "jinja"},
+		{[]string{"agent: {instance_template: '{{task}}', action_observation_template: a}"}, "jinja"},
+		{[]string{"agent: {instance_template: '{{task}}'}\nenvironment: {container_timeout: 2h}"}, "jinja"},
+		{[]string{"agent: {instance_template: '{{.task}}', template_engine: go}\nenvironment: {container_timeout: 2h}"}, "go"},
+		{[]string{"agent: {instance_template: '{{.task}}', template_engine: {observation_template: jinja}}\nenvironment: {container_timeout: 2h}"}, "go"},
+		{[]string{"agent: {instance_template: '{{task}}', template_engine: jinja}", "agent: {observation_template: '{{.output}}'}"}, "jinja"},
+		{[]string{"agent: {instance_template: '{{task}}', template_engine: jinja}", "agent: {instance_template: '{{.task}}'}"}, "go"},
 		{[]string{"agent: {instance_template: 'a', template_engine: jinja}"}, "jinja"},
 		{[]string{"agent: {instance_template: 'Write {% if %} {{.task}}', template_engine: go}"}, "go"},
-		{[]string{"agent: {instance_template: '{{.task}}', observation_template: '{{output.output}}'}"}, "set agent.template_engine: go, or jinja, or {instance_template: jinja}"},
 		{[]string{"agent: {template_engine: {observation_template: jinja}, instance_template: '{{.task}}'}"}, "go"},
 		{[]string{"agent: {template_engine: mako, instance_template: x}"}, `"mako" is neither go nor jinja`},
 		{[]string{"agent: {template_engine: jinja}"}, "there are none; name them"},
 		{[]string{"agent: {template_engine: {instance_template: mako}}"}, `"mako" is neither go nor jinja`},
 		{[]string{`agent: {instance_template: '{{"{%"}} {{"{{task}}"}} {{.task}}'}`}, "go"},
-		{[]string{"agent: {instance_template: '{{ output.output.strip() }}'}"}, "jinja"},
-		{[]string{"agent: {instance_template: '{{ range(5) | list }}'}"}, "jinja"},
-		{[]string{`agent: {instance_template: "{{ 'a' if task else 'b' }}{{ (task | length) }}"}`}, "jinja"},
 		{[]string{"run: {env_startup_command: 'git checkout {{base_commit}}'}"}, "go"},
 	} {
 		layers := make([]configs.Layer, 1, 3)

@@ -24,10 +24,11 @@ func (l *Layer) adoptPeer() {
 		l.adoptKwargs()
 		return
 	}
+	l.isPeer = l.hasPeerKey()
 	observation := "action_observation_template"
 	l.isVersion1 = child(child(l.root, "agent"), observation) != nil
 	l.adoptTimeoutTemplate()
-	for _, key := range []string{"observation_template", "format_error_template", "action_regex"} {
+	for _, key := range movedKeys {
 		l.move("model", key, "agent", key)
 	}
 	l.move("agent", observation, "agent", "observation_template")
@@ -41,6 +42,21 @@ func (l *Layer) adoptPeer() {
 			}
 		}
 	}
+}
+
+// movedKeys are keys that mini-swe-agent has in the section "model", and mini in "agent".
+var movedKeys = []string{"observation_template", "format_error_template", "action_regex"}
+
+// hasPeerKey reports whether a file has a key that only mini-swe-agent has there.
+func (l *Layer) hasPeerKey() bool {
+	for _, section := range []string{"agent", "environment", "model", "run"} {
+		for _, key := range keysOf(child(l.root, section)) {
+			if _, ok := migratedKeys[key]; ok || section == "model" && slices.Contains(movedKeys, key) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // adoptTimeoutTemplate adds the exception to the observations of version 1, which has a template
@@ -336,7 +352,8 @@ func (l *Layer) adoptProtocol(class string) {
 		}
 	}
 	pattern := child(a, "action_regex")
-	isPeer := engineOf(texts) == agent.EngineJinja
+	engine := child(a, engineKey)
+	isPeer := texts != "" && (l.isPeer || engine != nil && engine.Value == agent.EngineJinja)
 	if isPeer && pattern != nil {
 		if m := tagPattern.FindStringSubmatch(pattern.Value); m != nil && m[1] == m[2] {
 			l.setString("agent", "protocol", protocol.XML, pattern.Line)

@@ -38,7 +38,7 @@ var (
 	}
 )
 
-// maxAttempts limits run.attempts, like runner.MaxRepetitions.
+// maxAttempts limits run.attempts, like runs.MaxRepetitions.
 const maxAttempts = 10_000
 
 // validate returns an error for values that have the right type but are invalid. It also

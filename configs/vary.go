@@ -132,9 +132,9 @@ func valueText(n *yaml.Node) string {
 
 // Vary returns the settings that the layers vary. A layer replaces the values of the
 // layers below it.
-func (r *Resolved) Vary() []Varied {
+func (o *Overlay) Vary() []Varied {
 	var all []Varied
-	for _, l := range r.layers {
+	for _, l := range o.layers {
 		for _, v := range l.Vary {
 			all = v.AddTo(all)
 		}
@@ -162,10 +162,10 @@ func (l Layer) Keys() []string {
 
 // IsSet reports whether a setting, or one below it, has a value from a layer for which
 // from is true. It returns the origin of the value.
-func (r *Resolved) IsSet(key string, from func(layer string) bool) (Origin, bool) {
-	for _, k := range slices.Sorted(maps.Keys(r.origins)) {
-		if o := r.origins[k]; (k == key || strings.HasPrefix(k, key+".") || strings.HasPrefix(key, k+".")) && from(o.Layer) {
-			return o, true
+func (o *Overlay) IsSet(key string, from func(layer string) bool) (Origin, bool) {
+	for _, k := range slices.Sorted(maps.Keys(o.origins)) {
+		if origin := o.origins[k]; (k == key || strings.HasPrefix(k, key+".") || strings.HasPrefix(key, k+".")) && from(origin.Layer) {
+			return origin, true
 		}
 	}
 	return Origin{}, false

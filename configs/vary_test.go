@@ -20,9 +20,18 @@ func TestVaryOfFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := merged(t, "swebench", low, high)
+	var layers []configs.Layer
+	for _, path := range []string{low, high} {
+		l, err := configs.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		layers = append(layers, l)
+	}
+	vary := configs.NewOverlay(layers...).Vary()
 	got := map[string][]string{}
 	var order []string
-	for _, v := range cfg.Vary() {
+	for _, v := range vary {
 		order = append(order, v.Key)
 		for _, value := range v.Values {
 			got[v.Key] = append(got[v.Key], value.Text)
@@ -37,7 +46,7 @@ func TestVaryOfFiles(t *testing.T) {
 	if order[0] != "agent.step_limit" || order[1] != "model.model_name" {
 		t.Errorf("order %v", order)
 	}
-	varied, err := cfg.With(cfg.Vary()[0].Values[0].Layer, cfg.Vary()[3].Values[0].Layer)
+	varied, err := cfg.With(vary[0].Values[0].Layer, vary[3].Values[0].Layer)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package datasets_test
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -48,6 +49,36 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// Columns that a run does not use may have any type, and NaN is null.
+func TestColumnsOfOtherTypes(t *testing.T) {
+	for name, columns := range map[string]string{
+		"numbers":           `"created_at":1700000000000,"hints_text":7`,
+		"lists and objects": `"created_at":{"$date":1},"hints_text":["a","b"],"other":[[]]`,
+		"NaN":               `"created_at":NaN,"hints_text":NaN,"score":Infinity,"low":-Infinity,"FAIL_TO_PASS":NaN,"version":NaN,"image_name":NaN`,
+		"NaN in texts":      `"hints_text":"NaN, \"NaN\" \\","created_at":NaN,"NaN":-1,"list":[NaN,-2,NaN]`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			row := `{"instance_id":"a__b-1","problem_statement":"NaN -Infinity",` + columns + `}`
+			for _, text := range []string{row, "[" + row + "," + strings.Replace(row, "b-1", "b-2", 1) + "]"} {
+				set, err := read(t, "x.jsonl", text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				in := set.Instances[0]
+				if in.ID != "a__b-1" || in.ProblemStatement != "NaN -Infinity" || len(in.FailToPass) > 0 || in.Version != "" {
+					t.Errorf("read %+v", in)
+				}
+				if _, err := json.Marshal(in.Row); err != nil {
+					t.Error(err)
+				}
+				if name == "NaN in texts" && in.Hints != `NaN, "NaN" \` {
+					t.Errorf("hints %q", in.Hints)
+				}
+			}
+		})
+	}
+}
+
 func TestReadNamesTheRow(t *testing.T) {
 	ok := func(id string) string { return `{"instance_id":"` + id + `","problem_statement":""}` }
 	tests := []struct{ name, text, want string }{
@@ -58,6 +89,8 @@ func TestReadNamesTheRow(t *testing.T) {
 		{"wrong kind", `{"instance_id":7}`, "row 1: instance_id: it must be a string, not a number"},
 		{"tests", `{"instance_id":"a","problem_statement":"","FAIL_TO_PASS":"x"}`, "row 1: FAIL_TO_PASS: it must be a list of strings"},
 		{"no id", `{"problem_statement":""}`, "row 1: instance_id is missing"},
+		{"SWE-bench Pro V1", `{"instance_id":"instance_a__b-1","problem_statement":"","dockerhub_tag":"a.b-1"}`, "row of SWE-bench Pro V1 (dockerhub_tag), which is superseded and which mini does not run; use the tasks of V2"},
+		{"a problem that is NaN", `{"instance_id":"a","problem_statement":NaN}`, `row 1: problem_statement is missing (instance "a")`},
 		{"no problem", `{"instance_id":"a"}`, `row 1: problem_statement is missing (instance "a")`},
 		{"twice", ok("a") + "\n" + ok("b") + "\n" + ok("a"), `rows 1 and 3 have the same instance_id "a"`},
 		{"a list that does not end", "[" + ok("a"), "after row 1: the list is not closed"},

@@ -33,7 +33,7 @@ func eachRow(ctx context.Context, r *bufio.Reader, f func(row int, raw []byte) e
 	case err != nil:
 		return err
 	case first == '[':
-		return eachItem(ctx, r, f)
+		return eachItem(ctx, &nanReader{in: r}, f)
 	default:
 		return eachLine(ctx, r, f)
 	}

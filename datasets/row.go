@@ -12,7 +12,11 @@ import (
 
 // columnsOf parses a row in JSON and returns its columns and its id.
 func columnsOf(data []byte) (row map[string]json.RawMessage, id string, err error) {
-	if err := json.Unmarshal(data, &row); err != nil {
+	err = json.Unmarshal(data, &row)
+	if _, invalid := errors.AsType[*json.SyntaxError](err); invalid && json.Unmarshal(withoutNaN(data), &row) == nil {
+		err = nil
+	}
+	if err != nil {
 		return nil, "", jsonError(err)
 	}
 	if row == nil {
@@ -25,7 +29,8 @@ func columnsOf(data []byte) (row map[string]json.RawMessage, id string, err erro
 }
 
 // fromColumns converts a row to an instance. Only instance_id and problem_statement are
-// required; the other columns must have the right type if they are present.
+// required. Other columns that a run or an evaluation uses must have the right type if they
+// are present.
 func fromColumns(row map[string]json.RawMessage) (Instance, error) {
 	in := Instance{Row: row}
 	for _, c := range []struct {
@@ -36,8 +41,6 @@ func fromColumns(row map[string]json.RawMessage) (Instance, error) {
 		{"repo", &in.Repo},
 		{"base_commit", &in.BaseCommit},
 		{"problem_statement", &in.ProblemStatement},
-		{"hints_text", &in.Hints},
-		{"created_at", &in.CreatedAt},
 		{"patch", &in.Patch},
 		{"test_patch", &in.TestPatch},
 		{"eval_script", &in.EvalScript},
@@ -48,6 +51,7 @@ func fromColumns(row map[string]json.RawMessage) (Instance, error) {
 			return Instance{}, err
 		}
 	}
+	in.Hints, in.CreatedAt = anyText(row["hints_text"]), anyText(row["created_at"])
 	var err error
 	if in.Version, err = version(row["version"]); err != nil {
 		return Instance{}, err
@@ -69,7 +73,11 @@ func fromColumns(row map[string]json.RawMessage) (Instance, error) {
 	if err := CheckID(in.ID); err != nil {
 		return Instance{}, err
 	}
-	if _, ok := row["problem_statement"]; !ok {
+	if tag, ok := row["dockerhub_tag"]; ok && string(tag) != "null" && in.Image == "" {
+		return Instance{}, fmt.Errorf("%.100s is a row of SWE-bench Pro V1 (dockerhub_tag), which is superseded and which mini does not run; "+
+			"use the tasks of V2: --subset v2/tasks in a checkout of github.com/scaleapi/SWE-bench_Pro-os", in.ID)
+	}
+	if raw := row["problem_statement"]; len(raw) == 0 || string(raw) == "null" { // also NaN
 		return Instance{}, fmt.Errorf("problem_statement is missing (instance %.100q)", in.ID)
 	}
 	return in, nil
@@ -85,6 +93,16 @@ func readString(row map[string]json.RawMessage, name string, into *string) error
 		return fmt.Errorf("%s: it must be a string, not %s", name, jsonKind(raw))
 	}
 	return nil
+}
+
+// anyText returns a column that has no effect on a run, so that it may have any type: its
+// JSON if it is not a string.
+func anyText(raw json.RawMessage) string {
+	var s string
+	if len(raw) == 0 || json.Unmarshal(raw, &s) == nil { // also null
+		return s
+	}
+	return string(raw)
 }
 
 // version reads a version, which is a string in the official datasets and a number in

@@ -53,19 +53,30 @@ type Files interface {
 	Get(ctx context.Context, path string, tree io.Writer) error
 }
 
-// AsFiles returns e as Files, or the first environment in its chain of Unwrap()
-// Environment methods that implements Files. ok is false if there is none.
-func AsFiles(e Environment) (f Files, ok bool) {
+// AsFiles returns e as Files; see As.
+func AsFiles(e Environment) (f Files, ok bool) { return As[Files](e) }
+
+// As returns e as T, or the first environment in its chain of Unwrap() Environment methods
+// that implements T. ok is false if there is none.
+func As[T any](e Environment) (as T, ok bool) {
 	for {
-		if f, ok = e.(Files); ok {
-			return f, true
+		if as, ok = e.(T); ok {
+			return as, true
 		}
 		wrapper, ok := e.(interface{ Unwrap() Environment })
 		if !ok {
-			return nil, false
+			return as, false
 		}
 		e = wrapper.Unwrap()
 	}
+}
+
+// NetworkChanger is implemented by environments whose network can be changed while they
+// run.
+type NetworkChanger interface {
+	// ChangeNetwork replaces the network of the environment by another one, named as in
+	// the environment's configuration. Processes that run keep running.
+	ChangeNetwork(ctx context.Context, network string) error
 }
 
 // Limits of commands and of their output.
@@ -98,6 +109,12 @@ const (
 // program, so mini takes no diff there.
 const RepositoryProgram = "mini-repository"
 
+// KillProgram is the name, as an interpreter, of the program that kills every process of an
+// environment but the helper. The helper does this itself, without a program of the
+// environment, so commands cannot have changed it. There is no script. Result.Killed and
+// Result.Survivors have the numbers.
+const KillProgram = "mini-kill"
+
 // Command is one command of the agent: a shell script and its limits.
 type Command struct {
 	// Script is passed to the interpreter ("bash -c" unless the environment is
@@ -112,7 +129,7 @@ type Command struct {
 	// containers whose user is root can; empty means the container's user.
 	User string
 	// Interpreter overrides the environment's interpreter for this command.
-	// RepositoryProgram is one in environments with a helper.
+	// RepositoryProgram and KillProgram are two in environments with a helper.
 	Interpreter []string
 	// Timeout limits the run time of the command. Zero means the environment's
 	// default.
@@ -122,7 +139,9 @@ type Command struct {
 	OutputLimit int
 	// SubmissionMarkers raise the output limit to SubmissionLimit when the first line
 	// of the output that is not blank, without white space around it, equals one of
-	// them. A submitted patch must not be truncated.
+	// them. A submitted patch must not be truncated. If the script contains one of
+	// them, the first line of standard output counts, whatever is on standard error
+	// before it, and the output of a submission that succeeds is standard output alone.
 	SubmissionMarkers []string
 	// Sink, if not nil, receives the kept output, and Result.Output stays empty, so
 	// that a long log needs no memory. Write may be called from another goroutine, but

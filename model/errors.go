@@ -19,6 +19,9 @@ const (
 	BadRequest            Status = "BadRequest"
 	ContextWindowExceeded Status = "ContextWindowExceeded"
 	ContentRefused        Status = "ContentRefused"
+	// MalformedCall reports that the provider could not read a tool call that the model
+	// wrote. The model is told, as for any reply in a wrong format.
+	MalformedCall Status = "MalformedCall"
 	// ScriptExhausted reports that a script has no reply left. It is not a
 	// result: a script that is too short must not score 0.
 	ScriptExhausted Status = "ScriptExhausted"
@@ -41,8 +44,11 @@ type Error struct {
 	// server answers, or it answers with a web page. Until the first good answer,
 	// a call retries such failures only a few times.
 	MaybeMisconfigured bool
-	Hint               string // what the user can do; may be empty
-	Err                error
+	// PromptTokens and ContextTokens are, with ContextWindowExceeded, the length of the
+	// prompt and of the context window that the server names; 0 if it names none.
+	PromptTokens, ContextTokens int64
+	Hint                        string // what the user can do; may be empty
+	Err                         error
 }
 
 func (e *Error) Error() string {

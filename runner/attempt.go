@@ -13,25 +13,28 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// startAttempt creates and runs attempt n of a task. It returns n and the outcome,
-// which is also in the journal. It returns an error if the run's folder cannot be
-// written.
-func (b *Batch) startAttempt(ctx context.Context, t task, n int) (int, trajectories.Outcome, error) {
-	header := b.Header
-	header.InstanceID, header.Attempt, header.Repetition, header.ModelName = t.ID, n, t.repetition, b.ModelName
+// newJournal creates the journal of attempt n of a task.
+func (b *Batch) newJournal(t *task, n int) (attemptJournal, error) {
+	header := b.header(t, n)
 	if header.Image == "" && (header.EnvironmentClass == "docker" || header.EnvironmentClass == "kubernetes") {
 		header.Image = t.ImageName()
 	}
 	path, err := b.Folder.newAttempt(t.ID, n)
 	if err != nil {
-		return n, trajectories.Outcome{}, err
+		return attemptJournal{}, err
 	}
 	journal, err := b.createJournal(path, header)
-	if err != nil {
-		return n, trajectories.Outcome{}, err
+	if err == nil {
+		journal.SetSyncPolicy(b.Sync)
 	}
-	journal.SetSyncPolicy(b.Sync)
-	return b.runAttempt(ctx, t, n, journal)
+	return journal, err
+}
+
+// header returns the header of attempt n of a task, without the image.
+func (b *Batch) header(t *task, n int) trajectories.Header {
+	header := b.Header
+	header.InstanceID, header.Attempt, header.Repetition, header.ModelName = t.ID, n, t.repetition, b.ModelName
+	return header
 }
 
 // createJournal creates the journal of a new attempt. The journal of a branch
@@ -48,41 +51,22 @@ func (b *Batch) createJournal(path string, header trajectories.Header) (attemptJ
 	return attemptJournal{Journal: journal}, err
 }
 
-// runAttempt runs a new or resumed attempt until it ends and closes its journal.
-func (b *Batch) runAttempt(ctx context.Context, t task, n int, journal attemptJournal) (int, trajectories.Outcome, error) {
-	b.Log.Emit(t.event(Event{Type: AttemptStarted, Attempt: n}))
-	if journal.resumeState != nil {
-		b.reportResume(t, n, journal.resumeState)
-	}
-	b.Log.Emit(t.event(Event{Type: PhaseChanged, Phase: PhaseStarting, Attempt: n}))
-	bus, closeBus := (*events.Bus)(nil), func() {}
-	if b.NewBus != nil {
-		bus, closeBus = b.NewBus(t.Instance, n)
-	}
-	out, err := b.newAttemptRunner(t, n, journal, bus).Run(ctx)
-	closeBus()
-	if err != nil {
-		b.Log.Emit(t.event(Event{Type: Warning, Attempt: n, Text: err.Error()}))
-	}
-	return n, out, journal.Close()
-}
-
 // newAttemptRunner returns the AttemptRunner of attempt n. bus may be nil.
-func (b *Batch) newAttemptRunner(t task, n int, journal attemptJournal, bus *events.Bus) AttemptRunner {
+func (b *Batch) newAttemptRunner(t *task, n int, journal attemptJournal, bus *events.Bus) AttemptRunner {
 	in := t.Instance
 	o := &observer{log: b.Log, budget: b.tracker, breaker: &b.breaker, task: t, attempt: n}
 	if restored := journal.resumeState; restored != nil {
-		o.step, o.cost = restored.Steps, float64(restored.Total().Cost)
+		o.step, o.cost = restored.Attempt.Totals.Own.Steps, float64(restored.Total().Cost)
 	}
 	s := agent.Session{
 		Events:     bus,
 		StartEvent: events.RunStarted{Instance: in.ID, Model: b.ModelName, Environment: b.Header.EnvironmentClass},
-		Recorder:   journal, Observer: o,
+		Recorder:   journal, Observer: o, OnEnd: b.breaker.onAttemptEnd,
 		ReserveCall: b.tracker.reserveCall, CheckBudget: b.tracker.checkCost,
 		Resume: journal.resumeState, RecordTreeHashes: true,
 		NewChild: func(p trajectories.Parent) (agent.ChildJournal, error) {
-			header := b.Header
-			header.InstanceID, header.Attempt, header.Repetition, header.ModelName, header.Parent = t.ID, n, t.repetition, b.ModelName, &p
+			header := b.header(t, n)
+			header.Parent = &p
 			return subagents.JournalDir{
 				Dir: filepath.Dir(b.Folder.Journal(in.ID, n)), ParentJournal: trajectories.ChildJournalName,
 				Subdir: trajectories.ChildrenFolderName, Header: header, Sync: b.Sync,
@@ -97,7 +81,7 @@ func (b *Batch) newAttemptRunner(t task, n int, journal attemptJournal, bus *eve
 		own = b.NewAgent(in, t.repetition, n)
 	}
 	return AttemptRunner{
-		Agent: own, Sandboxes: b.Sandboxes, Models: monitoredModels{b.Models, &b.breaker}, Instance: in, Session: s,
+		Agent: own, Sandboxes: b.Sandboxes, Models: b.Models, Instance: in, Session: s,
 		Tools: func() (agent.ToolServer, error) {
 			var tools agent.ToolServer
 			var err error
@@ -114,7 +98,7 @@ func (b *Batch) newAttemptRunner(t task, n int, journal attemptJournal, bus *eve
 			b.Log.Emit(t.event(Event{Type: SandboxReady, Attempt: n, Elapsed: took.Seconds(), Warnings: info.Warnings}))
 		},
 		BeforeClose: func(ctx context.Context, sandbox env.Environment, out trajectories.Outcome) error {
-			o.PhaseStarted(PhaseClosing, "")
+			o.Observe(events.PhaseStarted{Phase: PhaseClosing})
 			b.keepSandbox(ctx, sandbox, t, n, out)
 			return nil
 		},

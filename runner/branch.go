@@ -33,7 +33,7 @@ type BranchParent struct {
 // used subagents up to that step.
 func NewParent(origin trajectories.Origin, records iter.Seq2[trajectories.Record, error]) (BranchParent, error) {
 	p := BranchParent{Origin: origin, Records: records}
-	t, err := trajectories.BuildTranscript(records)
+	t, err := trajectories.Fold(records)
 	if err != nil {
 		return p, err
 	}
@@ -45,7 +45,7 @@ func NewParent(origin trajectories.Origin, records iter.Seq2[trajectories.Record
 	if err == nil && restored.LastRecord < p.Origin.Record {
 		err = errUnfinished(origin.Step)
 	}
-	if err == nil && restored.UsedSubagents {
+	if err == nil && restored.UsedSubagents() {
 		err = errDelegated
 	}
 	return p, err
@@ -57,7 +57,7 @@ var errDelegated = errors.New("its commands started subagents (mini-tool delegat
 
 // lastRecordOf returns the ID of the last record of a step. It returns an error
 // if no history can end there.
-func lastRecordOf(t *trajectories.Transcript, step int) (int, error) {
+func lastRecordOf(t *trajectories.Attempt, step int) (int, error) {
 	steps, last, answered := 0, 0, false
 	for _, e := range t.Entries {
 		reply := e.Cause == trajectories.CauseReply
@@ -107,5 +107,5 @@ func (b *Batch) branchJournal(path string, h trajectories.Header, p BranchParent
 	if err != nil {
 		return attemptJournal{}, errors.Join(err, j.Close())
 	}
-	return attemptJournal{j, restored}, nil
+	return attemptJournal{Journal: j, resumeState: restored}, nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/runner/runs"
 )
 
 // Budget limits the total cost and calls of all attempts in a run's folder, or in
@@ -93,16 +94,16 @@ func (t *budgetTracker) addEarlier(folder *Folder, store *resultStore) {
 // An imported attempt costs nothing; a branch costs only what follows its history.
 // For an attempt without an outcome, budgetUsage adds up the calls in the journal.
 func budgetUsage(journal string) (cost model.Cost, calls int) {
-	out, ended, err := lastOutcome(journal)
+	h, out, ended, err := runs.ReadEnds(journal)
 	if err != nil {
 		return 0, 0 // openResultStore has reported unreadable journals
 	}
 	if _, imported := importOf(journal); imported {
 		return 0, 0
 	}
-	if ended && headerOf(journal).Origin == nil {
+	if ended && h.Origin == nil {
 		return out.Cost, out.Steps
 	}
-	totals := sumJournal(journal)
+	totals := runs.SumJournal(journal)
 	return totals.Cost, totals.Steps - totals.Inherited
 }

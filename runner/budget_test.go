@@ -10,6 +10,7 @@ import (
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -22,7 +23,7 @@ func endlessModel(context.Context, datasets.Instance) (env.Environment, error) {
 // a larger one.
 func TestBudget(t *testing.T) {
 	dir := t.TempDir()
-	run := func(budget runner.Budget, workers int, s starter) runner.Summary {
+	run := func(budget runner.Budget, workers int, s starter) runs.Summary {
 		t.Helper()
 		b := batch(t, dir, s)
 		b.Budget, b.Workers = budget, workers

@@ -3,13 +3,11 @@ package runner
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 
-	"github.com/minibench/mini/agent"
-	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -22,42 +20,10 @@ type circuitBreaker struct {
 	mu            sync.Mutex
 	stop          context.CancelCauseFunc
 	failures      int
-	tripped       *HaltError // the error that stopped the batch, or nil
-	hasAnswered   bool       // at least one call succeeded
-	misconfigured bool       // no call succeeded, and the last failure suggests a wrong setting
+	tripped       *runs.HaltError // the error that stopped the batch, or nil
+	hasAnswered   bool            // at least one call succeeded
+	misconfigured bool            // no call succeeded, and the last failed attempt suggests a wrong setting
 }
-
-// HaltError reports that the circuit breaker stopped a batch. It interrupts the
-// running attempts; the next start of mini on the folder retries them.
-type HaltError struct {
-	Failures   int    `json:"failures"` // consecutive instances
-	ExitStatus string `json:"exit_status"`
-	Reason     string `json:"error"`          // of the last failure
-	Hint       string `json:"hint,omitempty"` // instruction for the user
-}
-
-func (h *HaltError) Error() string {
-	if h.ExitStatus == string(env.SandboxRefused) {
-		return "stopped: " + withHint(h.Reason, h.Hint)
-	}
-	instances := fmt.Sprintf("%d instances in a row", h.Failures)
-	if h.Failures == 1 {
-		instances = "an instance"
-	}
-	text := fmt.Sprintf("stopped: %s failed at the model's provider, the last with %s", instances, h.Reason)
-	return withHint(text, h.Hint)
-}
-
-func withHint(text, hint string) string {
-	if hint != "" {
-		text += "; " + hint
-	}
-	return text
-}
-
-// Unwrap returns agent.ErrInterrupted: attempts that HaltError ends are
-// interrupted.
-func (h *HaltError) Unwrap() error { return agent.ErrInterrupted }
 
 // reset clears the state for a new run. stop cancels that run.
 func (c *circuitBreaker) reset(maxFailures int, stop context.CancelCauseFunc) {
@@ -74,9 +40,9 @@ func (c *circuitBreaker) onAnswer() {
 	c.failures, c.hasAnswered, c.misconfigured = 0, true, false
 }
 
-// onFailure records the error of a call. It ignores nil and errors of other types
+// onAttemptEnd records the error that ended an attempt. It ignores errors of other types
 // than *model.Error.
-func (c *circuitBreaker) onFailure(err error) {
+func (c *circuitBreaker) onAttemptEnd(err error) {
 	if e, ok := errors.AsType[*model.Error](err); ok {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -107,46 +73,12 @@ func (c *circuitBreaker) onInstanceEnd(out trajectories.Outcome) {
 	if !refused && (c.maxFailures <= 0 || c.failures < c.maxFailures) || c.tripped != nil {
 		return
 	}
-	c.tripped = &HaltError{Failures: c.failures, ExitStatus: out.ExitStatus, Reason: out.Error, Hint: out.Hint}
+	c.tripped = &runs.HaltError{Failures: c.failures, ExitStatus: out.ExitStatus, Reason: out.Error, Hint: out.Hint}
 	c.stop(c.tripped)
 }
 
-// monitoredModels reports failures of models to the circuit breaker.
-type monitoredModels struct {
-	Models
-	breaker *circuitBreaker
-}
-
-// For implements Models.
-func (m monitoredModels) For(in datasets.Instance) (model.Model, error) {
-	inner, err := m.Models.For(in)
-	return monitoredModel{inner, m.breaker}, err
-}
-
-// SummaryModel implements SummaryModels.
-func (m monitoredModels) SummaryModel(in datasets.Instance) (model.Model, error) {
-	if models, ok := m.Models.(SummaryModels); ok {
-		return models.SummaryModel(in)
-	}
-	return nil, nil //nolint:nilnil // the attempt's own model makes summaries
-}
-
-// monitoredModel reports failed calls to the circuit breaker, including those of
-// subagents, which use the same model.
-type monitoredModel struct {
-	model.Model
-	breaker *circuitBreaker
-}
-
-// Query implements model.Model.
-func (m monitoredModel) Query(ctx context.Context, messages []model.Message) (model.Reply, error) {
-	reply, err := m.Model.Query(ctx, messages)
-	m.breaker.onFailure(err)
-	return reply, err
-}
-
 // err returns the error that stopped the batch, or nil.
-func (c *circuitBreaker) err() *HaltError {
+func (c *circuitBreaker) err() *runs.HaltError {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.tripped

@@ -48,7 +48,8 @@ func (m failingProvider) Query(ctx context.Context, messages []model.Message) (m
 func TestProviderFailuresStopBatch(t *testing.T) {
 	key := &model.Error{Status: model.AuthenticationError, HTTPStatus: 401, Err: errors.New("401 Unauthorized: no such key"), Hint: "check the key"}
 	gone := &model.Error{Status: model.ProviderError, Err: errors.New("10 tries: connection refused")}
-	full := &model.Error{Status: model.ContextWindowExceeded, Err: errors.New("too long")}
+	full := &model.Error{Status: model.ContextWindowExceeded, PromptTokens: 9000, ContextTokens: 8192, Err: errors.New("too long")}
+	setting := &model.Error{Status: model.ContextWindowExceeded, PromptTokens: 2000, ContextTokens: 8192, Err: errors.New("max_tokens is too large")}
 	over := &model.Error{Status: model.ScriptExhausted}
 	always := func(err error) func(string) error { return func(string) error { return err } }
 	tests := map[string]struct {
@@ -63,6 +64,7 @@ func TestProviderFailuresStopBatch(t *testing.T) {
 		"gone":                {always(gone), 1, 3, 3, true},
 		"never":               {always(key), 4, 0, 40, false},
 		"results of a limit":  {always(full), 4, 2, 0, false},
+		"a wrong setting":     {always(setting), 1, 5, 5, true},
 		"scripts":             {always(over), 4, 2, 40, false},
 		"answers in between":  {func(id string) error { return map[bool]error{true: key}[strings.HasSuffix(id, "1")] }, 1, 2, 4, false},
 		"none":                {always(nil), 4, 1, 0, false},

@@ -14,7 +14,7 @@ import (
 // ignoredKeys are settings, and groups of settings, that do not affect what an
 // attempt does. Results from before and after a change of them are comparable.
 var ignoredKeys = []string{
-	"eval", "replay", "run.workers", "run.attempts", "run.eval", "run.resume_attempts", "run.fsync", "run.keep", "run.max_tries",
+	"eval", "replay", "run.workers", "run.attempts", "run.eval", "run.resume_attempts", "run.fsync", "run.shared", "run.keep", "run.max_tries",
 	"run.prefetch", "run.image_budget", "run.min_free_disk", "run.pulls_per_minute",
 	"run.max_starts", "run.total_cost_limit", "run.total_calls", "run.max_consecutive_provider_failures",
 	"environment.kubernetes.context", "environment.kubernetes.kubeconfig", "environment.kubernetes.namespace",

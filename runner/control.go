@@ -15,15 +15,16 @@ type Action string
 
 // Actions on a running batch.
 const (
-	// Pause prevents the start of attempts and retries; running attempts continue.
+	// Pause prevents the start of attempts, evaluations and retries; those that run
+	// continue.
 	Pause Action = "pause"
 	// Resume ends a pause, or a drain while attempts are still running.
 	Resume Action = "resume"
 	// Drain prevents the start of attempts and ends the run when the running
-	// attempts have ended. Queued tasks stay pending.
+	// attempts have ended and are evaluated. Queued tasks stay pending.
 	Drain Action = "drain"
-	// Kill ends one task: its attempt is interrupted, or never started. This run
-	// does not retry it.
+	// Kill ends one task: its attempt is interrupted, or never started, and its
+	// evaluation ends without a verdict. This run does not retry it.
 	Kill Action = "kill"
 	// Requeue starts one task again, at the end of the queue: a running attempt
 	// is interrupted first, and an ended task gets a new attempt. Earlier
@@ -90,13 +91,13 @@ func (c *Control) Do(req ControlRequest) (effect string, err error) {
 	return q.apply(req)
 }
 
-// QueueStatus returns the state of the queue, or false if no run is in progress.
+// QueueStatus returns the state of the queue, or false if no attempts are in progress.
 func (c *Control) QueueStatus() (QueueStatus, bool) {
 	q := c.queue.Load()
 	if q == nil {
 		return QueueStatus{}, false
 	}
-	return q.status(), true
+	return q.status()
 }
 
 // attach sets the queue of the current run; nil means that no run is in progress.
@@ -113,7 +114,7 @@ type QueueStatus struct {
 	Total    int  `json:"total"`   // tasks of this run
 	Done     int  `json:"done"`    // of Total
 	Skipped  int  `json:"skipped"` // had a result before this run; not in Total
-	// Working are the tasks that have a worker. PhaseWaiting are the queued tasks, in
+	// Working are the tasks that have a worker. Waiting are the queued tasks, in
 	// order.
 	Working []string `json:"working"`
 	Waiting []string `json:"waiting"`
@@ -128,19 +129,24 @@ type QueueStatus struct {
 // apply executes a request and describes the effect. It emits events while holding
 // the lock, so that the events are in order.
 func (q *queue) apply(req ControlRequest) (string, error) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.closed {
+	q.pool.mu.Lock()
+	defer q.pool.mu.Unlock()
+	concernsEvaluations := q.pendingEvaluations() > 0 && req.Action != Drain && req.Action != Requeue
+	if q.closed && !concernsEvaluations {
 		return "", ErrNotRunning
 	}
-	defer q.changed.Broadcast()
+	defer q.pool.changed.Broadcast()
+	what := "attempts"
+	if len(q.jobs[evaluations]) > 0 {
+		what = "attempts and evaluations"
+	}
 	switch req.Action {
 	case Pause:
 		if q.paused {
 			return "already paused", nil
 		}
 		q.paused = true
-		return q.report(req, nil, "paused: running attempts continue, no new ones start"), nil
+		return q.report(req, nil, "paused: running "+what+" continue, no new ones start"), nil
 	case Resume:
 		if !q.paused && !q.draining {
 			return "not paused", nil
@@ -174,10 +180,10 @@ func (q *queue) forEach(req ControlRequest, f func(ControlRequest, *job) (string
 	for _, j := range jobs {
 		text, err := f(req, j)
 		if err != nil {
-			lastErr = fmt.Errorf("%s %w", j.taskID, err)
+			lastErr = fmt.Errorf("%s %w", j.id(), err)
 			continue
 		}
-		effects = append(effects, j.taskID+" "+text)
+		effects = append(effects, j.id()+" "+text)
 	}
 	if len(effects) == 0 {
 		return "", lastErr
@@ -186,32 +192,47 @@ func (q *queue) forEach(req ControlRequest, f func(ControlRequest, *job) (string
 }
 
 func (q *queue) kill(req ControlRequest, j *job) (string, error) {
-	switch j.state {
-	case stateQueued:
-		q.remove(j)
-		q.total--
+	cause, evaluation := &stopError{"killed", req.Source}, q.evaluation(j)
+	isEvaluated := evaluation != nil && q.killEvaluation(evaluation, cause)
+	switch {
+	case j.state == stateQueued:
+		q.drop(j)
 		return q.report(req, j, "is killed: it will not start in this run"), nil
-	case stateBackoff:
+	case j.state == stateBackoff:
 		j.state = stateDropped
-		q.total--
-		j.stop(&stopError{"killed", req.Source})
+		j.interrupt(cause)
 		return q.report(req, j, "is killed: it will not be retried in this run"), nil
-	case stateRunning:
-		if j.killed {
-			return "is already ending", nil
-		}
+	case j.state == stateRunning && !j.killed:
 		j.killed, j.requeued = true, false
-		j.stop(&stopError{"killed", req.Source})
+		j.interrupt(cause)
 		return q.report(req, j, "is killed: its attempt ends, and its work is kept"), nil
-	case stateDropped:
+	case j.requeued: // ended, but requeued
+		j.state, j.requeued = stateDropped, false
+		return q.report(req, j, "is killed: it will not start in this run"), nil
+	case isEvaluated:
+		return q.report(req, j, "is killed: its evaluation ends without a verdict"), nil
+	case j.state == stateRunning:
+		return "is already ending", nil
+	case j.state == stateDropped:
 		return "was already killed", nil
 	}
-	if j.requeued { // ended, but requeued
-		j.state, j.requeued = stateDropped, false
-		q.total--
-		return q.report(req, j, "is killed: it will not start in this run"), nil
-	}
 	return "", ErrAlreadyEnded
+}
+
+// killEvaluation drops or ends an evaluation. It returns false if that has ended.
+func (q *queue) killEvaluation(j *job, cause error) bool {
+	switch {
+	case j.state == stateQueued:
+		q.drop(j)
+		return true
+	case !j.hasWorker || j.killed && j.next == nil:
+		return false
+	case j.state == stateBackoff:
+		j.state = stateDropped
+	}
+	j.killed, j.next = true, nil
+	j.interrupt(cause)
+	return true
 }
 
 func (q *queue) requeue(req ControlRequest, j *job) (string, error) {
@@ -220,34 +241,27 @@ func (q *queue) requeue(req ControlRequest, j *job) (string, error) {
 	}
 	switch j.state {
 	case stateQueued:
-		q.remove(j)
-		q.append(j)
+		q.drop(j)
+		q.push(j)
 		return q.report(req, j, "is moved to the end of the queue"+q.drainNote()), nil
 	case stateRunning, stateBackoff:
 		j.requeued, j.killed = true, false
-		j.stop(&stopError{"requeued", req.Source})
+		j.interrupt(&stopError{"requeued", req.Source})
 		return q.report(req, j, "is stopped and requeued"+q.drainNote()), nil
 	case stateDropped:
-		q.total++
 		if j.hasWorker {
 			j.requeued = true
 		} else {
-			q.append(j)
+			q.push(j)
 		}
 		return q.report(req, j, "is queued again"+q.drainNote()), nil
 	}
-	if j.class == "" { // had its result before this run
-		q.total++
-		q.skipped--
+	j.fresh = true
+	if j.requeued = j.hasWorker; !j.hasWorker {
+		q.push(j)
 	}
 	effect := q.report(req, j, "is requeued; its earlier attempts are kept"+q.drainNote())
-	if j.class != "" {
-		q.done--
-	}
-	j.class, j.forceNew = "", true
-	if j.requeued = j.hasWorker; !j.hasWorker {
-		q.append(j)
-	}
+	j.class = ""
 	return effect, nil
 }
 
@@ -262,10 +276,13 @@ func (q *queue) drainNote() string {
 
 // report emits an event with the effect of a request and returns the effect.
 func (q *queue) report(req ControlRequest, j *job, text string) string {
-	e := Event{Type: ControlApplied, Action: req.Action, Source: req.Source, Text: text, Total: q.total}
+	e := Event{Type: ControlApplied, Action: req.Action, Source: req.Source, Text: text}
+	e.Total, _, _ = q.count()
 	if j != nil {
 		e = j.event(e)
-		e.Class = j.class
+		if req.Action == Requeue {
+			e.Class = j.class
+		}
 	}
 	q.log.Emit(e)
 	return text
@@ -274,11 +291,11 @@ func (q *queue) report(req ControlRequest, j *job, text string) string {
 // find returns the tasks with an ID: one, or all repetitions of an instance.
 func (q *queue) find(taskID string) []*job {
 	var repetitions []*job
-	for _, j := range q.jobs {
-		if j.taskID == taskID {
+	for _, j := range q.jobs[attempts] {
+		if j.id() == taskID {
 			return []*job{j}
 		}
-		if j.ID == taskID {
+		if j.instance == taskID {
 			repetitions = append(repetitions, j)
 		}
 	}
@@ -287,8 +304,8 @@ func (q *queue) find(taskID string) []*job {
 
 func (q *queue) unknownTask(taskID string) error {
 	e := &UnknownTaskError{TaskID: taskID}
-	for _, j := range q.jobs {
-		e.Known = append(e.Known, j.taskID)
+	for _, j := range q.jobs[attempts] {
+		e.Known = append(e.Known, j.id())
 	}
 	return e
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -36,7 +37,7 @@ type controlledRun struct {
 	events []runner.Event
 	start  starter // nil: a gatedSandbox
 
-	sum  runner.Summary
+	sum  runs.Summary
 	err  error
 	done chan struct{}
 }
@@ -410,8 +411,9 @@ func TestRequeue(t *testing.T) {
 	})
 	bubble(t, "one that has a result of this run", func(t *testing.T, run *controlledRun) {
 		var received []string
-		run.batch.OnSubmission = func(in datasets.Instance, _ int, p trajectories.Prediction) {
+		run.batch.Evaluate = func(in datasets.Instance, _ int, p trajectories.Prediction) runner.Work {
 			received = append(received, in.ID+" "+p.Patch)
+			return nil
 		}
 		run.run("a", "b")
 		run.release("a")
@@ -430,7 +432,10 @@ func TestRequeue(t *testing.T) {
 	})
 	bubble(t, "one that had its result, and fails now", func(t *testing.T, run *controlledRun) {
 		var received []string
-		run.batch.OnSubmission = func(in datasets.Instance, _ int, _ trajectories.Prediction) { received = append(received, in.ID) }
+		run.batch.Evaluate = func(in datasets.Instance, _ int, _ trajectories.Prediction) runner.Work {
+			received = append(received, in.ID)
+			return nil
+		}
 		run.release("a")
 		run.run("a")
 		run.end()

@@ -264,8 +264,8 @@ func TestBranchWallTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := agent.ReadResumeState(trajectories.Read(path))
-	if err != nil || got.ActiveTime != 30*time.Second {
-		t.Errorf("worked for %v, %v", got.ActiveTime, err)
+	if err != nil || got.Attempt.Totals.ActiveTime() != 30*time.Second {
+		t.Errorf("worked for %v, %v", got.Attempt.Totals.ActiveTime(), err)
 	}
 }
 

@@ -8,8 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/agent/events"
 	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -47,7 +48,7 @@ const (
 )
 
 // Phase is the current activity of an instance.
-type Phase = agent.Phase
+type Phase = events.Phase
 
 // The phases of a running instance.
 const (
@@ -56,15 +57,15 @@ const (
 	PhaseQueued Phase = "queued"
 	// PhaseScrubbing removes commits after HEAD from the repository. It runs in the
 	// sandbox, or once for the image in Text.
-	PhaseScrubbing = agent.PhaseScrubbing
+	PhaseScrubbing = events.PhaseScrubbing
 	// PhaseRebuilding reruns the commands of a resumed attempt: Command is number Done of Total.
 	PhaseRebuilding Phase = "rebuilding"
-	PhaseThinking         = agent.PhaseThinking // waits for the model's reply in step Event.Step
-	PhaseRunning          = agent.PhaseRunning  // Command is running
-	PhaseTesting    Phase = "testing"           // runs the tests of a Harbor task
-	PhaseClosing          = agent.PhaseClosing  // takes the diff and closes the sandbox
-	PhaseWaiting          = agent.PhaseWaiting  // waits Elapsed seconds before a retry, for an image, or for the provider
-	PhaseReleased   Phase = "left"              // no longer assigned to a worker
+	PhaseThinking         = events.PhaseThinking // waits for the model's reply in step Event.Step
+	PhaseRunning          = events.PhaseRunning  // Command is running
+	PhaseTesting    Phase = "testing"            // runs the tests of a Harbor task
+	PhaseClosing          = events.PhaseClosing  // takes the diff and closes the sandbox
+	PhaseWaiting          = events.PhaseWaiting  // waits Elapsed seconds before a retry, for an image, or for the provider
+	PhaseReleased   Phase = "left"               // no longer assigned to a worker
 )
 
 // PullState is the progress of an image pull.
@@ -96,10 +97,16 @@ type ProviderState struct {
 	MinuteFullSeconds float64 `json:"minute_full,omitempty"`
 }
 
+// EventsVersion is the version of the format of events.jsonl. Fields and types may be
+// added to a version; existing ones keep their names and meaning.
+const EventsVersion = 1
+
 // Event is one event of a run and one line of events.jsonl. Fields that do not
 // apply to its Type are empty.
 type Event struct {
-	Type     EventType `json:"type"`
+	Type EventType `json:"type"`
+	// Version is EventsVersion in RunStarted and EvaluationStarted events.
+	Version  int       `json:"version,omitempty"`
 	Time     time.Time `json:"time"`
 	Instance string    `json:"instance,omitempty"`
 	Attempt  int       `json:"attempt,omitempty"`
@@ -123,7 +130,7 @@ type Event struct {
 	Done      int                   `json:"done,omitempty"` // of Total
 	Skipped   int                   `json:"skipped,omitempty"`
 	Workers   int                   `json:"workers,omitempty"`
-	Summary   *Summary              `json:"summary,omitempty"`
+	Summary   *runs.Summary         `json:"summary,omitempty"`
 	// Class and ExitStatus are copied from the outcome.
 	Class      trajectories.Class `json:"class,omitempty"`
 	ExitStatus string             `json:"exit_status,omitempty"`
@@ -197,6 +204,9 @@ func (l *EventLog) Emit(e Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e.Time = time.Now()
+	if e.Type == RunStarted || e.Type == EvaluationStarted {
+		e.Version = EventsVersion
+	}
 	if e.Outcome != nil {
 		e.Class, e.ExitStatus = e.Outcome.Class, e.Outcome.ExitStatus
 		e.Cost, e.Step, e.Text = float64(e.Outcome.Cost), e.Outcome.Steps, e.Outcome.Error

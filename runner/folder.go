@@ -5,9 +5,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"sync"
 
@@ -16,14 +16,14 @@ import (
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/internal/rootdir"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
 )
 
 // Folder is the folder of a run, locked by one process.
 type Folder struct {
-	dir          string
-	root         *rootdir.Dir // nil if the folder is only read
+	runs.Layout
 	lock         *flock.Flock
 	isOwnVerdict func(verdicts.Record) bool // reports whether a verdict record is the user's; see SetVerdictFilter
 	events       *os.File
@@ -55,24 +55,29 @@ var ErrNotEmpty = errors.New("is not empty and not the folder of a run")
 
 // Files in the folder of a run.
 const (
-	lockFile    = ".lock"
+	lockFile    = runs.LockFile
 	eventsFile  = datasets.EventsFile
 	resultsFile = datasets.ResultsFile
 	predsFile   = datasets.PredsFile
 	runFile     = datasets.RunFile
 	configFile  = datasets.ConfigFile
-	journalFile = "journal.jsonl"
-	attemptsDir = "attempts"
 )
 
-// Open creates the folder of a run if necessary and locks it. The error is a
-// *LockedError if another process has locked the folder, and wraps ErrNotEmpty if
+// Open creates the folder of a run if necessary, for this user only, and locks it. The
+// error is a *LockedError if another process has locked the folder, and wraps ErrNotEmpty if
 // the folder contains something else than a run.
-func Open(dir string) (*Folder, error) {
+func Open(dir string) (*Folder, error) { return OpenWithMode(dir, 0o700) }
+
+// OpenWithMode is Open with the mode, before the umask, of a folder that it creates.
+func OpenWithMode(dir string, mode fs.FileMode) (*Folder, error) {
 	if err := CheckFolder(dir); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // results are for sharing
+	err := os.MkdirAll(filepath.Dir(filepath.Clean(dir)), 0o755) //nolint:gosec // the folders of runs may be shared
+	if err == nil {
+		err = os.Mkdir(dir, mode)
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("open run: %w", err)
 	}
 	path := filepath.Join(dir, lockFile)
@@ -87,9 +92,9 @@ func Open(dir string) (*Folder, error) {
 		return nil, fmt.Errorf("lock run %s: %w", dir, err)
 	}
 	if !ok {
-		return nil, &LockedError{Dir: dir, PID: lockHolder(dir)}
+		return nil, &LockedError{Dir: dir, PID: runs.LockHolder(dir)}
 	}
-	f := &Folder{dir: dir, lock: lock, images: map[string]string{}}
+	f := &Folder{Layout: runs.Layout{Dir: dir}, lock: lock, images: map[string]string{}}
 	if err := f.open(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open run: %w", err), f.Close())
 	}
@@ -102,11 +107,11 @@ func (f *Folder) open() (err error) {
 	if err := os.WriteFile(f.lock.Path(), []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600); err != nil {
 		return err
 	}
-	if f.root, err = rootdir.Open(f.dir); err != nil {
+	if f.Root, err = rootdir.Open(f.Dir); err != nil {
 		return err
 	}
-	path := filepath.Join(f.dir, eventsFile)
-	if f.events, err = f.root.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_RDWR, 0o644); err != nil {
+	path := filepath.Join(f.Dir, eventsFile)
+	if f.events, err = f.Root.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_RDWR, 0o644); err != nil {
 		return err
 	}
 	if f.eventsSize, err = completeLength(f.events); err != nil {
@@ -135,116 +140,55 @@ func CheckFolder(dir string) error {
 	return fmt.Errorf("%s %w; give a new one with -o", dir, ErrNotEmpty)
 }
 
-// Dir returns the folder's path.
-func (f *Folder) Dir() string { return f.dir }
-
-// Root returns the folder for writing. It does not follow links out of the folder.
-func (f *Folder) Root() *rootdir.Dir { return f.root }
-
 // Close closes the folder's files and unlocks the folder.
 func (f *Folder) Close() error {
 	var err error
 	if f.events != nil {
 		err = f.events.Close()
 	}
-	if f.root != nil {
-		err = errors.Join(err, f.root.Close())
+	if f.Root != nil {
+		err = errors.Join(err, f.Root.Close())
 	}
 	return errors.Join(err, f.lock.Unlock())
 }
 
 // newAttempt creates the folder of an attempt and returns the path of its journal.
 func (f *Folder) newAttempt(id string, n int) (string, error) {
-	dir := filepath.Join(f.dir, id, attemptsDir, strconv.Itoa(n))
-	if err := f.root.MkdirAll(dir); err != nil {
+	path := f.Journal(id, n)
+	if err := f.Root.MkdirAll(filepath.Dir(path)); err != nil {
 		return "", fmt.Errorf("make attempt: %w", err)
 	}
-	return filepath.Join(dir, journalFile), nil
+	return path, nil
 }
 
 // newJournal creates a file and calls create to write a journal's start to it. It
 // removes the file if create fails.
 func (f *Folder) newJournal(path string, create func(*os.File) (*trajectories.Journal, error)) (*trajectories.Journal, error) {
-	file, err := f.root.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o644)
+	file, err := f.Root.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("create journal: %w", err)
 	}
 	j, err := create(file)
 	if err != nil {
-		return nil, errors.Join(err, f.root.Remove(path))
+		return nil, errors.Join(err, f.Root.Remove(path))
 	}
 	return j, nil
 }
 
 // continueJournal opens the journal of a resumed attempt for appending.
 func (f *Folder) continueJournal(path string, from trajectories.Resume) (*trajectories.Journal, error) {
-	info, err := f.root.Lstat(path)
+	info, err := f.Root.Lstat(path)
 	if err == nil && !info.Mode().IsRegular() {
 		err = fmt.Errorf("%s is not a plain file", path)
 	}
 	var file *os.File
 	if err == nil {
-		file, err = f.root.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
+		file, err = f.Root.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("continue journal: %w", err)
 	}
 	return trajectories.ReopenFile(file, from)
-}
-
-// Journal returns the path of an attempt's journal.
-func (f *Folder) Journal(id string, n int) string {
-	return filepath.Join(f.dir, id, attemptsDir, strconv.Itoa(n), journalFile)
-}
-
-func (f *Folder) trajectoryPath(id string) string {
-	return filepath.Join(f.dir, id, id+".traj.json")
-}
-
-// attempts returns the numbers of an instance's attempts, ascending.
-func (f *Folder) attempts(id string) ([]int, error) {
-	lstat, readDir := os.Lstat, os.ReadDir
-	if f.root != nil { // opened for writing
-		lstat, readDir = f.root.Lstat, f.root.ReadDir
-	}
-	dir := filepath.Join(f.dir, id, attemptsDir)
-	info, err := lstat(dir)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	if err == nil && !info.IsDir() { // a link could lead to another run
-		err = fmt.Errorf("%s is not a folder; replace it by one", dir)
-	}
-	var entries []os.DirEntry
-	if err == nil {
-		entries, err = readDir(dir)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read attempts: %w", err)
-	}
-	var numbers []int
-	for _, e := range entries {
-		if n, err := strconv.Atoi(e.Name()); err == nil && n > 0 && e.IsDir() {
-			numbers = append(numbers, n)
-		}
-	}
-	slices.Sort(numbers)
-	return numbers, nil
-}
-
-// instanceIDs returns the instances with attempts in this folder.
-func (f *Folder) instanceIDs() ([]string, error) {
-	entries, err := os.ReadDir(f.dir)
-	if err != nil {
-		return nil, fmt.Errorf("read run: %w", err)
-	}
-	var ids []string
-	for _, e := range entries {
-		if _, err := os.Lstat(filepath.Join(f.dir, e.Name(), attemptsDir)); err == nil && e.IsDir() {
-			ids = append(ids, e.Name())
-		}
-	}
-	return ids, nil
 }
 
 // writeEvent appends an event to events.jsonl and removes a partially written line.

@@ -2,7 +2,6 @@ package runner
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -35,40 +34,27 @@ func (f *Folder) Importer(version string) (*Importer, error) {
 		return nil, err
 	}
 	i := &Importer{version: version, store: store, imported: map[ImportSource]string{}}
-	ids, err := f.instanceIDs()
-	if err != nil {
-		return nil, err
-	}
-	for _, id := range ids {
-		numbers, err := f.attempts(id)
-		if err != nil {
-			return nil, err
+	return i, f.eachAttempt(func(id string, n int) error {
+		if record, ok := importOf(f.Journal(id, n)); ok {
+			i.imported[ImportSource{record.SHA256, record.Row}] = attemptName(id, n)
 		}
-		for _, n := range numbers {
-			if record, ok := importOf(f.Journal(id, n)); ok {
-				i.imported[ImportSource{record.SHA256, record.Row}] = attemptName(id, n)
-			}
-		}
-	}
-	return i, nil
+		return nil
+	})
 }
 
 func attemptName(id string, n int) string { return fmt.Sprintf("attempt %d of %s", n, id) }
 
 // importOf returns the import record of a journal, or false if there is none. The
 // import record follows the header.
-func importOf(journal string) (trajectories.Import, bool) {
-	var record trajectories.Import
+func importOf(journal string) (record trajectories.Import, ok bool) {
 	n := 0
 	for r, err := range trajectories.Read(journal) {
-		if n++; err != nil || n > 2 {
+		if n++; err != nil || n > 2 || ok {
 			break
 		}
-		if r.Type == trajectories.TypeImport {
-			return record, json.Unmarshal(r.Data, &record) == nil
-		}
+		record, ok = trajectories.DecodeAs[trajectories.Import](r)
 	}
-	return record, false
+	return record, ok
 }
 
 // FindAttempt returns the name of the attempt imported from a source; "" if there
@@ -128,7 +114,7 @@ func (i *Importer) AddChildren(id string, a ImportedAttempt, children []iter.Seq
 		if exists(path) {
 			return fmt.Errorf("import child: duplicate number %d", n)
 		}
-		if err := i.store.folder.root.MkdirAll(filepath.Dir(path)); err != nil {
+		if err := i.store.folder.Root.MkdirAll(filepath.Dir(path)); err != nil {
 			return fmt.Errorf("import child: %w", err)
 		}
 		if err := i.writeJournal(path, i.withHeader(records, id, a.Attempt, 0)); err != nil {
@@ -140,7 +126,7 @@ func (i *Importer) AddChildren(id string, a ImportedAttempt, children []iter.Seq
 
 // writeJournal writes a journal atomically.
 func (i *Importer) writeJournal(path string, records iter.Seq2[trajectories.Record, error]) error {
-	err := i.store.folder.root.Replace(path, func(w io.Writer) error { return trajectories.WriteRecords(w, records) })
+	err := i.store.folder.Root.Replace(path, func(w io.Writer) error { return trajectories.WriteRecords(w, records) })
 	if err != nil {
 		return fmt.Errorf("write journal: %w", err)
 	}
@@ -181,12 +167,12 @@ func (rs *resultStore) releaseAttempt(id string, n int) {
 // removeEmpty removes dir and its parents below the run's folder, as long as they
 // are empty.
 func (f *Folder) removeEmpty(dir string) error {
-	for dir != f.dir {
-		entries, err := f.root.ReadDir(dir)
+	for dir != f.Dir {
+		entries, err := f.Root.ReadDir(dir)
 		if err != nil || len(entries) > 0 {
 			return err
 		}
-		if err := f.root.Remove(dir); err != nil {
+		if err := f.Root.Remove(dir); err != nil {
 			return fmt.Errorf("remove folder: %w", err)
 		}
 		dir = filepath.Dir(dir)
@@ -197,23 +183,11 @@ func (f *Folder) removeEmpty(dir string) error {
 // finish adds the attempt to the results. It writes the instance's trajectory from
 // the first repetition, even if that has no outcome.
 func (i *Importer) finish(id string, n, rep int) (ImportedAttempt, error) {
-	imported := ImportedAttempt{Attempt: n}
-	if err := i.store.load(id, n); err != nil {
-		return imported, err
+	out, err := i.store.load(id, n)
+	if err == nil && rep == 1 {
+		err = i.store.writeTrajectory(id, n)
 	}
-	if rep == 1 {
-		if err := i.store.writeTrajectory(id, n); err != nil {
-			return imported, err
-		}
-	}
-	out, ended, err := trajectories.ReadOutcome(i.store.folder.Journal(id, n))
-	if err != nil {
-		return imported, fmt.Errorf("read %s: %w", attemptName(id, n), err)
-	}
-	if ended {
-		imported.Outcome = &out
-	}
-	return imported, nil
+	return ImportedAttempt{Attempt: n, Outcome: out}, err
 }
 
 // Close writes results.json and preds.json.

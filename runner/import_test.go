@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -76,7 +77,7 @@ func TestImporterAddsAttempts(t *testing.T) {
 	if err = errors.Join(err, json.Unmarshal(preds, &all)); err != nil || all["org__a-1"].Model != "maker/small" {
 		t.Errorf("predictions %v; %v", all, err)
 	}
-	if run, err := runner.ReadRun(dir); err != nil || len(run.ReadErrors) > 0 || len(run.Instances) != 1 || len(run.Instances[0].Attempts) != 2 {
+	if run, err := runs.Read(dir); err != nil || len(run.ReadErrors) > 0 || len(run.Instances) != 1 || len(run.Instances[0].Attempts) != 2 {
 		t.Errorf("%+v; %v", run, err)
 	}
 }

@@ -16,7 +16,7 @@ type Keeper interface {
 
 // keepSandbox keeps a sandbox if Batch.KeepSandbox asks for it. It reports a failure
 // as a warning, because the attempt already has its result.
-func (b *Batch) keepSandbox(ctx context.Context, sandbox env.Environment, t task, n int, out trajectories.Outcome) {
+func (b *Batch) keepSandbox(ctx context.Context, sandbox env.Environment, t *task, n int, out trajectories.Outcome) {
 	if b.KeepSandbox == nil || !b.KeepSandbox(out) {
 		return
 	}

@@ -4,7 +4,7 @@ import (
 	"sync"
 
 	"github.com/minibench/mini/agent"
-	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/agent/events"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -15,26 +15,27 @@ type observer struct {
 	log     *EventLog
 	budget  *budgetTracker
 	breaker *circuitBreaker
-	task    task
+	task    *task
 	attempt int
 	step    int
 	cost    float64
 	phase   Phase
 }
 
-// Recorded implements agent.Observer.
-func (o *observer) Recorded(t trajectories.Type, data any) {
+// Observe implements agent.Observer.
+func (o *observer) Observe(e events.Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	switch d := data.(type) {
-	case trajectories.ChildCall:
-		o.addCost(d.Cost)
+	if r, ok := e.(events.Recorded); ok {
+		o.step, o.cost = r.Step, float64(r.Spent.Cost)
+	}
+	if c, ok := events.Content(e).(trajectories.ModelCall); ok {
+		o.budget.addCost(c.OfChild(0).Cost)
+	}
+	switch d := events.Content(e).(type) {
+	case events.PhaseStarted:
+		o.startPhase(d.Phase, d.Command)
 	case trajectories.Call:
-		o.addCost(d.Cost)
-		if t == trajectories.TypeSummary { // a summary call has a cost but is not a step
-			break
-		}
-		o.step++
 		if d.Error == "" {
 			o.breaker.onAnswer()
 		}
@@ -61,19 +62,11 @@ func (o *observer) Recorded(t trajectories.Type, data any) {
 	}
 }
 
-func (o *observer) addCost(c model.Cost) {
-	o.cost += float64(c)
-	o.budget.addCost(c)
-}
-
 func (o *observer) event(t EventType) Event {
 	return o.task.event(Event{Type: t, Attempt: o.attempt, Step: o.step, Cost: o.cost})
 }
 
-// PhaseStarted implements agent.Observer.
-func (o *observer) PhaseStarted(p Phase, command string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+func (o *observer) startPhase(p Phase, command string) {
 	if p == PhaseClosing && o.phase == PhaseClosing {
 		return
 	}

@@ -1,7 +1,6 @@
 package runner_test
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/runs"
 )
 
 // finishedRun leaves a run of two instances with results, with its folder open.
@@ -19,7 +19,7 @@ func finishedRun(t *testing.T) (string, *runner.Batch) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
 	b := batch(t, dir, submits)
-	if _, err := b.Folder.StartSession(runner.Manifest{Dataset: runner.Dataset{Selected: 2}}, nil); err != nil {
+	if _, err := b.Folder.StartSession(runs.Manifest{Dataset: runs.Dataset{Selected: 2}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	sum, err := b.Run(t.Context(), rows("a", "b"))
@@ -32,9 +32,9 @@ func finishedRun(t *testing.T) (string, *runner.Batch) {
 	return dir, b
 }
 
-func readRun(t *testing.T, dir string) *runner.Run {
+func readRun(t *testing.T, dir string) *runs.Run {
 	t.Helper()
-	run, err := runner.ReadRun(dir)
+	run, err := runs.Read(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestReadRun(t *testing.T) {
 			want := results(t, dir)
 			tt.spoil(t, dir)
 			run := readRun(t, dir)
-			got := map[string]runner.Result{}
+			got := map[string]runs.Result{}
 			for _, in := range run.Instances {
 				got[in.ID] = *in.Result
 			}
@@ -100,7 +100,7 @@ func TestReadRun(t *testing.T) {
 // A run in progress can be read; so can a killed one.
 func TestReadRunInProgress(t *testing.T) {
 	dir, b := finishedRun(t)
-	if _, err := b.Folder.StartSession(runner.Manifest{}, nil); err != nil {
+	if _, err := b.Folder.StartSession(runs.Manifest{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	header := `{"id":1,"parent_id":0,"type":"header","time":"2126-01-01T00:00:00Z","data":{"format":"mini-1"}}`
@@ -120,47 +120,5 @@ func TestReadRunInProgress(t *testing.T) {
 	writeFileAt(t, filepath.Join(dir, ".lock"), "999999999\n")
 	if run := readRun(t, dir); run.WorkerPID != 0 {
 		t.Errorf("worker %d of a killed run", run.WorkerPID)
-	}
-}
-
-func TestReadOtherFolder(t *testing.T) {
-	dir := t.TempDir()
-	writeFileAt(t, filepath.Join(dir, "sub", "notes.txt"), "")
-	writeFileAt(t, filepath.Join(dir, "results.json"), `{"a": 1}`)
-	for _, path := range []string{dir, filepath.Join(dir, "sub"), filepath.Join(dir, "results.json")} {
-		if _, err := runner.ReadRun(path); !errors.Is(err, runner.ErrNotRunFolder) {
-			t.Errorf("%s: %v", path, err)
-		}
-	}
-	if _, err := runner.ReadRun(filepath.Join(dir, "missing")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("missing: %v", err)
-	}
-}
-
-func TestWallTime(t *testing.T) {
-	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	at := func(minutes int) time.Time { return start.Add(time.Duration(minutes) * time.Minute) }
-	ended := at(10)
-	first := runner.Session{Started: start, Ended: &ended}
-	killed := runner.Session{Started: at(20)}
-	newest := runner.Session{Started: at(60)}
-	in := runner.Instance{Attempts: []runner.Attempt{
-		{Result: &runner.Result{End: at(25)}}, {Progress: runner.Totals{End: at(28)}}, {Result: &runner.Result{End: at(65)}},
-	}}
-	for _, tt := range []struct {
-		name     string
-		sessions []runner.Session
-		worker   int
-		want     time.Duration
-	}{
-		{"none", nil, 0, 0},
-		{"ended", []runner.Session{first}, 0, 10 * time.Minute},
-		{"killed, and another that was killed", []runner.Session{first, killed, newest}, 0, 23 * time.Minute},
-		{"at work", []runner.Session{first, newest}, 1, 50 * time.Minute},
-	} {
-		run := runner.Run{Manifest: runner.Manifest{Sessions: tt.sessions}, WorkerPID: tt.worker, Instances: []runner.Instance{in}}
-		if got := run.WallTime(at(100)); got != tt.want {
-			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
-		}
 	}
 }

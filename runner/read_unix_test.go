@@ -5,6 +5,7 @@ package runner_test
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/runs"
 )
 
 // An untrusted folder may contain anything under the names of a run's files.
@@ -50,14 +52,12 @@ func TestReadHostileRun(t *testing.T) {
 	if text := fmt.Sprint(run.ReadErrors); !strings.Contains(text, "attempt 1 of pipe: its journal is not a plain file") {
 		t.Errorf("unread: %s", text)
 	}
-	x, err := runner.ReadIndex(dir)
+	x, err := runs.Detect(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, a := range x.Attempts {
-		if a.ID == "linked" {
-			t.Errorf("the index has an attempt through a link: %+v", a)
-		}
+	if in, _ := x.Find("linked"); len(in.Attempts) > 0 {
+		t.Errorf("an attempt through a link: %+v", in)
 	}
 	for _, unread := range [][]string{run.ReadErrors, x.ReadErrors} {
 		if text := fmt.Sprint(unread); !strings.Contains(text, filepath.Join("linked", "attempts")+" is not a folder") {
@@ -84,7 +84,7 @@ func TestReadHostileLock(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			dir, b := finishedRun(t)
-			if _, err := b.Folder.StartSession(runner.Manifest{}, nil); err != nil {
+			if _, err := b.Folder.StartSession(runs.Manifest{}, nil); err != nil {
 				t.Fatal(err)
 			}
 			lock := filepath.Join(dir, ".lock")
@@ -112,6 +112,37 @@ func TestReadHostileAttempts(t *testing.T) {
 	}
 	if run := readRun(t, dir); !strings.Contains(fmt.Sprint(run.ReadErrors), "read attempts") {
 		t.Errorf("unread: %q", run.ReadErrors)
+	}
+}
+
+// A new run folder is for its user alone, unless the run is shared. The mode of an existing
+// folder, and of those above a new one, does not change.
+func TestFolderMode(t *testing.T) {
+	defer syscall.Umask(syscall.Umask(0o022))
+	parent := filepath.Join(t.TempDir(), "runs")
+	open := func(name string, mode fs.FileMode) {
+		t.Helper()
+		f, err := runner.OpenWithMode(filepath.Join(parent, name), mode)
+		if err == nil {
+			err = f.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := runner.Open(filepath.Join(parent, "own") + "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	open("shared", 0o755)
+	open("shared", 0o700)
+	for name, want := range map[string]fs.FileMode{"": 0o755, "own": 0o700, "shared": 0o755} {
+		if info, err := os.Stat(filepath.Join(parent, name)); err != nil || info.Mode().Perm() != want {
+			t.Errorf("%q: %v, %v; want %v", name, info.Mode(), err, want)
+		}
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -52,7 +53,10 @@ func TestRepetitions(t *testing.T) {
 		b := batch(t, dir, numberedModel(2))
 		b.Workers, b.Repetitions = 1, 3
 		received := map[int]string{}
-		b.OnSubmission = func(_ datasets.Instance, sample int, p trajectories.Prediction) { received[sample] = p.Patch }
+		b.Evaluate = func(_ datasets.Instance, sample int, p trajectories.Prediction) runner.Work {
+			received[sample] = p.Patch
+			return nil
+		}
 		sum, err := b.Run(t.Context(), rows("a"))
 		if err != nil || !sum.Complete() || sum.ExpectedResults() != 3 || sum.Classes[trajectories.Submitted] != 3 {
 			t.Fatalf("%+v, %v", sum, err)
@@ -67,7 +71,7 @@ func TestRepetitions(t *testing.T) {
 		if got := preds(t, dir)["a"]; got != "patch 1\n" {
 			t.Errorf("preds.json has %q", got)
 		}
-		run, err := runner.ReadRun(dir)
+		run, err := runs.Read(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,11 +133,11 @@ func TestUntrustedRepetition(t *testing.T) {
 	if err := errors.Join(err, j.Close()); err != nil {
 		t.Fatal(err)
 	}
-	run, err := runner.ReadRun(dir)
+	run, err := runs.Read(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := run.Instances[0].Attempts[1].Repetition; got != runner.MaxRepetitions {
+	if got := run.Instances[0].Attempts[1].Repetition; got != runs.MaxRepetitions {
 		t.Errorf("sample %d", got)
 	}
 }
@@ -145,7 +149,7 @@ func TestUntrustedRepetitionsInResults(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "results.json"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	run, err := runner.ReadRun(dir)
+	run, err := runs.Read(dir)
 	if err != nil || len(run.Instances) != 2 {
 		t.Fatalf("%+v, %v", run, err)
 	}
@@ -196,7 +200,7 @@ func TestOnlyLaterRepetitionHasResult(t *testing.T) {
 		if got := preds(t, dir); len(got) > 0 {
 			t.Errorf("%s: preds.json has %v", when, got)
 		}
-		run, err := runner.ReadRun(dir)
+		run, err := runs.Read(dir)
 		if err != nil || len(run.Instances) != 1 {
 			t.Fatal(run, err)
 		}

@@ -1,14 +1,18 @@
 package runner
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -30,16 +34,7 @@ type resultStore struct {
 type instanceResults struct {
 	lastAttempt    int         // highest attempt number
 	newestAttempts map[int]int // repetition -> newest attempt, ended or not
-	repetitions    map[int]*repetition
-}
-
-// repetition is one of the requested results of an instance; retries after a
-// failure belong to the same repetition. Files with room for one result per instance
-// have the first repetition, which was chosen before any verdict was known.
-type repetition struct {
-	attempt int // the attempt that counts
-	model   string
-	outcome trajectories.Outcome
+	selected       runs.Selection
 }
 
 // flushInterval is the minimum time between two writes of results.json and
@@ -50,108 +45,90 @@ const flushInterval = time.Second
 // attempts without an outcome, whose process was killed.
 func (f *Folder) openResultStore(modelName string) (*resultStore, error) {
 	rs := &resultStore{folder: f, modelName: modelName, instances: map[string]*instanceResults{}}
-	ids, err := f.instanceIDs()
+	err := f.eachAttempt(func(id string, n int) error {
+		_, err := rs.load(id, n)
+		return err
+	})
 	if err != nil {
 		return nil, err
-	}
-	for _, id := range ids {
-		numbers, err := f.attempts(id)
-		if err != nil {
-			return nil, err
-		}
-		for _, n := range numbers {
-			if err := rs.load(id, n); err != nil {
-				return nil, err
-			}
-		}
 	}
 	rs.refreshTrajectories()
 	return rs, rs.flush()
 }
 
+// eachAttempt calls visit for the attempts in the folder, until it returns an error.
+func (f *Folder) eachAttempt(visit func(id string, n int) error) error {
+	listed, err := f.List()
+	for _, l := range listed {
+		if l.Err != nil {
+			return l.Err
+		}
+		for _, n := range l.Attempts {
+			if err := visit(l.ID, n); err != nil {
+				return err
+			}
+		}
+	}
+	return err
+}
+
 // load adds one attempt from its journal. It ignores a journal without a header:
-// its process was killed while creating it.
-func (rs *resultStore) load(id string, n int) error {
-	out, ok, err := lastOutcome(rs.folder.Journal(id, n))
+// its process was killed while creating it. The outcome is nil if there is none.
+func (rs *resultStore) load(id string, n int) (*trajectories.Outcome, error) {
+	h, out, ok, err := runs.ReadEnds(rs.folder.Journal(id, n))
 	if err != nil {
-		return fmt.Errorf("read %s: %w", attemptName(id, n), err)
+		return nil, fmt.Errorf("read %s: %w", attemptName(id, n), err)
 	}
 	ir := rs.instance(id)
 	ir.lastAttempt = max(ir.lastAttempt, n)
-	h := headerOf(rs.folder.Journal(id, n))
 	if h.Format == "" {
 		if ok {
 			rs.readErrors = append(rs.readErrors, fmt.Errorf("%s is ignored: its journal has no header", attemptName(id, n)))
 		}
-		return nil
+		return nil, nil //nolint:nilnil // no outcome
 	}
-	rep := repetitionOf(h)
+	rep := runs.RepetitionOf(h)
 	ir.newestAttempts[rep] = n
-	if ok && ir.add(rep, n, out) {
-		ir.repetitions[rep].model = h.ModelName
+	if !ok {
+		return nil, nil //nolint:nilnil // no outcome
 	}
-	return nil
+	ir.selected.Add(rep, runs.Ended{Attempt: n, Model: cmp.Or(h.ModelName, rs.modelName), Outcome: out})
+	return &out, nil
 }
 
 // refreshTrajectories writes trajectories that are missing or older than their
 // journal. This happens if the process was killed after it wrote the journal.
 func (rs *resultStore) refreshTrajectories() {
 	for id, ir := range rs.instances {
-		selected := ir.repetitions[1]
-		if selected == nil {
+		selected, ok := ir.selected[1]
+		if !ok {
 			continue
 		}
-		journal, err := os.Lstat(rs.folder.Journal(id, selected.attempt))
+		journal, err := os.Lstat(rs.folder.Journal(id, selected.Attempt))
 		if err != nil {
 			continue
 		}
-		trajectory, err := os.Lstat(rs.folder.trajectoryPath(id))
+		trajectory, err := os.Lstat(rs.folder.Trajectory(id))
 		if err == nil && !trajectory.ModTime().Before(journal.ModTime()) {
 			continue
 		}
-		if err := rs.writeTrajectory(id, selected.attempt); err != nil {
-			rs.readErrors = append(rs.readErrors, fmt.Errorf("%s: %w", attemptName(id, selected.attempt), err))
+		if err := rs.writeTrajectory(id, selected.Attempt); err != nil {
+			rs.readErrors = append(rs.readErrors, fmt.Errorf("%s: %w", attemptName(id, selected.Attempt), err))
 		}
 	}
 }
-
-// headerOf returns the header of a journal, or an empty one if it cannot be read.
-func headerOf(journal string) trajectories.Header {
-	h, err := trajectories.ReadHeader(journal)
-	if err != nil {
-		return trajectories.Header{}
-	}
-	return h
-}
-
-// repetitionOf returns the repetition in a journal's header. It is 1 in headers of
-// older versions, which lack the repetition, and at most MaxRepetitions.
-func repetitionOf(h trajectories.Header) int { return min(max(1, h.Repetition), MaxRepetitions) }
 
 func (rs *resultStore) instance(id string) *instanceResults {
 	ir := rs.instances[id]
 	if ir == nil {
-		ir = &instanceResults{newestAttempts: map[int]int{}, repetitions: map[int]*repetition{}}
+		ir = &instanceResults{newestAttempts: map[int]int{}, selected: runs.Selection{}}
 		rs.instances[id] = ir
 	}
 	return ir
 }
 
-// add records an ended attempt and reports whether it becomes the selected attempt
-// of its repetition. The selected attempt is the newest one whose class counts as a
-// result or, if there is none, the newest.
-func (ir *instanceResults) add(rep, n int, out trajectories.Outcome) bool {
-	ir.lastAttempt = max(ir.lastAttempt, n)
-	selected := ir.repetitions[rep]
-	if selected != nil && !out.Class.IsResult() && selected.outcome.Class.IsResult() {
-		return false
-	}
-	ir.repetitions[rep] = &repetition{attempt: n, outcome: out}
-	return true
-}
-
 // nextAttempt reserves the number of a new attempt of a task.
-func (rs *resultStore) nextAttempt(t task) int {
+func (rs *resultStore) nextAttempt(t *task) int {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	ir := rs.instance(t.ID)
@@ -179,7 +156,7 @@ func (rs *resultStore) hasResult(id string, rep int) bool {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	ir := rs.instances[id]
-	return ir != nil && ir.repetitions[rep] != nil && ir.repetitions[rep].outcome.Class.IsResult()
+	return ir != nil && ir.selected.HasResult(rep)
 }
 
 // record adds the outcome of an attempt. It writes the trajectory if the attempt is
@@ -188,10 +165,8 @@ func (rs *resultStore) hasResult(id string, rep int) bool {
 func (rs *resultStore) record(id string, rep, n int, out trajectories.Outcome) error {
 	rs.mu.Lock()
 	ir := rs.instance(id)
-	selected := ir.add(rep, n, out)
-	if selected {
-		ir.repetitions[rep].model = rs.modelName
-	}
+	ir.lastAttempt = max(ir.lastAttempt, n)
+	selected := ir.selected.Add(rep, runs.Ended{Attempt: n, Model: rs.modelName, Outcome: out})
 	rs.cost, rs.unpriced = rs.cost+out.Cost, rs.unpriced+out.Usage.Unpriced
 	due := time.Since(rs.written) >= flushInterval
 	rs.mu.Unlock()
@@ -208,7 +183,7 @@ func (rs *resultStore) record(id string, rep, n int, out trajectories.Outcome) e
 }
 
 func (rs *resultStore) writeTrajectory(id string, n int) error {
-	err := rs.folder.root.Replace(rs.folder.trajectoryPath(id), func(w io.Writer) error {
+	err := rs.folder.Root.Replace(rs.folder.Trajectory(id), func(w io.Writer) error {
 		return trajectories.WriteTraj(w, rs.folder.Journal(id, n))
 	})
 	if err != nil {
@@ -218,10 +193,10 @@ func (rs *resultStore) writeTrajectory(id string, n int) error {
 }
 
 // summary counts the outcomes of the requested repetitions by class.
-func (rs *resultStore) summary(instances []datasets.Instance, repetitions int) Summary {
+func (rs *resultStore) summary(instances []datasets.Instance, repetitions int) runs.Summary {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	summary := Summary{
+	summary := runs.Summary{
 		Instances: len(instances), Classes: map[trajectories.Class]int{},
 		Cost: rs.cost.IfKnown(model.Usage{Unpriced: rs.unpriced}), Unpriced: rs.unpriced,
 	}
@@ -230,12 +205,70 @@ func (rs *resultStore) summary(instances []datasets.Instance, repetitions int) S
 	}
 	for _, in := range instances {
 		for rep := 1; rep <= repetitions; rep++ {
-			if ir := rs.instances[in.ID]; ir != nil && ir.repetitions[rep] != nil {
-				summary.Classes[ir.repetitions[rep].outcome.Class]++
+			var selected runs.Selection
+			if ir := rs.instances[in.ID]; ir != nil {
+				selected = ir.selected
+			}
+			if e, ok := selected[rep]; ok {
+				summary.Classes[e.Outcome.Class]++
 			} else {
 				summary.Unstarted++
 			}
 		}
 	}
 	return summary
+}
+
+// flush writes results.json and preds.json.
+func (rs *resultStore) flush() error {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	rs.written = time.Now()
+	results := runs.Results{Format: trajectories.Format, Instances: map[string]runs.Result{}}
+	preds := map[string]trajectories.Prediction{}
+	for id, ir := range rs.instances {
+		if p, ok := ir.selected.Prediction(id, 1); ok {
+			preds[id] = p
+		}
+		if len(ir.selected) > 0 {
+			results.Instances[id] = rs.result(id, ir)
+		}
+	}
+	if err := rs.folder.writeJSON(resultsFile, results); err != nil {
+		return err
+	}
+	err := rs.folder.Root.Replace(filepath.Join(rs.folder.Dir, predsFile), func(w io.Writer) error {
+		return trajectories.EncodePredictions(w, preds)
+	})
+	if err != nil {
+		return fmt.Errorf("write %s: %w", predsFile, err)
+	}
+	return nil
+}
+
+// result returns the result of an instance with its verdicts. The caller holds the
+// lock.
+func (rs *resultStore) result(id string, ir *instanceResults) runs.Result {
+	res := ir.selected.Result(ir.lastAttempt)
+	for i := range res.Repetitions {
+		if p, ok := ir.selected.Prediction(id, res.Repetitions[i].Repetition); ok {
+			rs.folder.setVerdict(&res.Repetitions[i], p)
+		}
+	}
+	if p, ok := ir.selected.Prediction(id, 1); ok {
+		rs.folder.setVerdict(&res, p)
+	}
+	return res
+}
+
+// writeJSON replaces a file of the folder atomically.
+func (f *Folder) writeJSON(name string, v any) error {
+	data, err := text.JSON(v)
+	if err == nil {
+		err = f.Root.WriteFile(filepath.Join(f.Dir, name), data)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return nil
 }

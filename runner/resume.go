@@ -12,44 +12,38 @@ import (
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/runner/replay"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/trajectories"
 )
 
 // attemptJournal is the journal of a running attempt.
 type attemptJournal struct {
 	*trajectories.Journal
-	resumeState *agent.ResumeState // the state to resume from; nil in a new attempt
+	resumeState *agent.ResumeState // the state to continue from; nil in a new attempt without a parent
+	resumed     bool               // the attempt itself continues
 }
 
-// resumeOrStart resumes the newest attempt of a task if possible. Otherwise, and
-// after the resumed attempt diverges, it starts a new attempt. It returns the number
-// and outcome of the last attempt.
-func (b *Batch) resumeOrStart(ctx context.Context, t task, store *resultStore) (int, trajectories.Outcome, error) {
-	n := store.newestAttempt(t)
-	if !b.ResumeAttempts || b.Redo || t.forceNew || n == 0 || !b.isResumable(t.ID, n) {
-		return b.startAttempt(ctx, t, store.nextAttempt(t))
-	}
-	journal, err := b.reopen(t, n)
-	if err != nil {
+// openJournal opens the journal of the newest attempt of a task if that can be resumed.
+// Otherwise, or with fresh, it creates the journal of a new attempt. It returns the number
+// of the attempt.
+func (b *Batch) openJournal(t *task, fresh bool) (n int, journal attemptJournal, err error) {
+	n = b.store.newestAttempt(t)
+	if b.ResumeAttempts && !b.Redo && !fresh && n > 0 && b.isResumable(t.ID, n) {
+		if journal, err = b.reopen(t, n); err == nil {
+			b.store.subtractCost(journal.resumeState)
+			return n, journal, nil
+		}
 		b.Log.Emit(t.event(Event{Type: Warning, Attempt: n, Text: fmt.Sprintf("attempt %d cannot be resumed, starting a new one: %v", n, err)}))
-		return b.startAttempt(ctx, t, store.nextAttempt(t))
 	}
-	store.subtractCost(journal.resumeState)
-	n, out, err := b.runAttempt(ctx, t, n, journal)
-	if err != nil || out.ExitStatus != agent.ErrDiverged.Error() || ctx.Err() != nil {
-		return n, out, err
-	}
-	b.Log.Emit(t.event(Event{Type: AttemptFinished, Attempt: n, Outcome: &out, WillRetry: true}))
-	if err := store.record(t.ID, t.repetition, n, out); err != nil {
-		return n, out, err
-	}
-	return b.startAttempt(ctx, t, store.nextAttempt(t))
+	n = b.store.nextAttempt(t)
+	journal, err = b.newJournal(t, n)
+	return n, journal, err
 }
 
 // isResumable reports whether an attempt can be resumed: it was interrupted, failed
 // temporarily, or has no outcome because its process was killed.
 func (b *Batch) isResumable(id string, n int) bool {
-	out, ended, err := lastOutcome(b.Folder.Journal(id, n))
+	_, out, ended, err := runs.ReadEnds(b.Folder.Journal(id, n))
 	if err != nil || !ended {
 		return err == nil && exists(b.Folder.Journal(id, n))
 	}
@@ -69,11 +63,11 @@ func isResumableOutcome(class trajectories.Class, status string) bool {
 	return false
 }
 
-// ResumableAttempts returns the attempts that a batch with this number of repetitions would
-// resume if its configuration matches.
-func (in Instance) ResumableAttempts(repetitions int) (all []Attempt) {
+// ResumableAttempts returns the attempts of an instance that a batch with this number
+// of repetitions would resume if its configuration matches.
+func ResumableAttempts(in runs.Instance, repetitions int) (all []runs.Attempt) {
 	for rep := 1; rep <= repetitions; rep++ {
-		if r := in.result(rep); r != nil && r.Class.IsResult() {
+		if r := in.Repetition(rep); r != nil && r.Class.IsResult() {
 			continue
 		}
 		for _, a := range slices.Backward(in.Attempts) {
@@ -96,13 +90,13 @@ func exists(path string) bool {
 
 // reopen opens the journal of an attempt to resume it. It fails if the attempt was
 // made with another configuration.
-func (b *Batch) reopen(t task, n int) (attemptJournal, error) {
+func (b *Batch) reopen(t *task, n int) (attemptJournal, error) {
 	path := b.Folder.Journal(t.ID, n)
 	restored, err := agent.ReadResumeState(trajectories.Read(path))
 	if err != nil {
 		return attemptJournal{}, err
 	}
-	if err := b.checkHeader(restored.Header, t, n); err != nil {
+	if err := b.checkHeader(restored.Attempt.Header, t, n); err != nil {
 		return attemptJournal{}, err
 	}
 	j, err := b.Folder.continueJournal(path, trajectories.Resume{MiniVersion: b.Header.MiniVersion, Record: restored.LastRecord, Redact: b.Header.Redact})
@@ -110,14 +104,14 @@ func (b *Batch) reopen(t task, n int) (attemptJournal, error) {
 		return attemptJournal{}, err
 	}
 	j.SetSyncPolicy(b.Sync)
-	return attemptJournal{j, restored}, nil
+	return attemptJournal{j, restored, true}, nil
 }
 
 // checkHeader returns an error if the header of a resumed attempt does not match the
 // configuration of the batch.
-func (b *Batch) checkHeader(h trajectories.Header, t task, n int) error {
+func (b *Batch) checkHeader(h trajectories.Header, t *task, n int) error {
 	switch {
-	case h.InstanceID != t.ID || h.Attempt != n || repetitionOf(h) != t.repetition:
+	case h.InstanceID != t.ID || h.Attempt != n || runs.RepetitionOf(h) != t.repetition:
 		return fmt.Errorf("its journal is that of attempt %d of %.80q", h.Attempt, h.InstanceID)
 	case h.ModelName != b.ModelName:
 		return fmt.Errorf("it was made with the model %.80q, and this is %.80q", h.ModelName, b.ModelName)
@@ -159,19 +153,19 @@ func (b *Batch) rebuild(o *observer, journal attemptJournal, tools agent.ToolSer
 			}
 			recorded = &replay.Tools{Local: subagents.Local, Rerun: subagents.Rerun}
 		}
-		if restored.Imported {
+		if restored.Attempt.IsForeign() {
 			compare = replay.CompareImported
 		}
 		for i, cmd := range restored.Executions {
 			o.reportRebuild(i+1, len(restored.Executions), cmd.Command)
-			if restored.Imported && cmd.Command == "" {
+			if restored.Attempt.IsForeign() && cmd.Command == "" {
 				return &divergence{branch: b.Branch != nil, step: cmd.Step, command: "a command", difference: "the file has its output but not the command"}
 			}
 			c := own.Command(cmd.Command)
 			if !cmd.TimedOut {
 				c.Timeout *= replay.TimeoutFactor
 			}
-			c.Tools = recorded.For(&cmd.RecordedExecution)
+			c.Tools = recorded.For(&cmd.Execution)
 			res, err := sandbox.Execute(ctx, c)
 			if e, ok := errors.AsType[*env.Error](err); ok && e.Status == env.ContainerDied && ctx.Err() == nil {
 				return &divergence{branch: b.Branch != nil, step: cmd.Step, command: b.Log.shorten(cmd.Command), difference: err.Error()}
@@ -248,7 +242,7 @@ func (d *divergence) Error() string {
 func (d *divergence) Unwrap() error { return agent.ErrDiverged }
 
 // newestAttempt returns the last attempt of a task; 0 if there is none.
-func (rs *resultStore) newestAttempt(t task) int {
+func (rs *resultStore) newestAttempt(t *task) int {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	return rs.instance(t.ID).newestAttempts[t.repetition]
@@ -263,9 +257,9 @@ func (rs *resultStore) subtractCost(restored *agent.ResumeState) {
 }
 
 // reportResume emits that an attempt is resumed.
-func (b *Batch) reportResume(t task, n int, restored *agent.ResumeState) {
+func (b *Batch) reportResume(t *task, n int, restored *agent.ResumeState) {
 	b.Log.Emit(t.event(Event{
-		Type: AttemptResumed, Attempt: n, Step: restored.Steps, Cost: float64(restored.Total().Cost),
+		Type: AttemptResumed, Attempt: n, Step: restored.Attempt.Totals.Own.Steps, Cost: float64(restored.Total().Cost),
 		Total: len(restored.Executions), Elapsed: restored.Idle.Seconds(),
 	}))
 }

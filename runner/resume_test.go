@@ -16,6 +16,7 @@ import (
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -84,7 +85,7 @@ type resumeRun struct {
 	change    func(*runner.Batch)
 }
 
-func (r *resumeRun) run(t *testing.T, resume bool) runner.Summary {
+func (r *resumeRun) run(t *testing.T, resume bool) runs.Summary {
 	t.Helper()
 	b := batch(t, r.dir, r.sandboxes)
 	defer b.Folder.Close()
@@ -232,7 +233,7 @@ func TestCommandKillsSandbox(t *testing.T) {
 		t.Errorf("%+v, %+v, %q", sum, res, preds(t, r.dir)["a"])
 	}
 	received := ""
-	tr, err := trajectories.BuildTranscript(trajectories.Read(filepath.Join(r.dir, "a", "attempts", "1", "journal.jsonl")))
+	tr, err := trajectories.Fold(trajectories.Read(filepath.Join(r.dir, "a", "attempts", "1", "journal.jsonl")))
 	if err != nil {
 		t.Fatal(err)
 	}

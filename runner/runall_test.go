@@ -14,11 +14,12 @@ import (
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/trajectories"
 )
 
 // runAll opens batches in folders below dir, runs them together and closes them.
-func runAll(t *testing.T, dir string, names []string, instances []datasets.Instance, prepare func(name string, b *runner.Batch)) []runner.Summary {
+func runAll(t *testing.T, dir string, names []string, instances []datasets.Instance, prepare func(name string, b *runner.Batch)) []runs.Summary {
 	t.Helper()
 	var batches []*runner.Batch
 	for _, name := range names {
@@ -76,7 +77,7 @@ func TestRunAllSharesWorkers(t *testing.T) {
 // what earlier sessions of each have used.
 func TestRunAllSharesBudget(t *testing.T) {
 	dir := t.TempDir()
-	limited := func(calls int) []runner.Summary {
+	limited := func(calls int) []runs.Summary {
 		return runAll(t, dir, []string{"a", "b"}, rows("1", "2", "3"), func(_ string, b *runner.Batch) {
 			b.Workers, b.Budget = 1, runner.Budget{Calls: calls}
 		})

@@ -18,11 +18,8 @@ package runner
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/agent/events"
@@ -30,6 +27,7 @@ import (
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/runner/replay"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -104,10 +102,16 @@ type Batch struct {
 	// KeepSandbox reports whether to keep the sandbox of an ended attempt (see
 	// Keeper); nil keeps none.
 	KeepSandbox func(trajectories.Outcome) bool
-	// OnSubmission is called with the prediction of each repetition that has a
-	// result, starting with those from earlier sessions unless Redo is set.
-	// Workers call it concurrently; it must be quick. It may be nil.
-	OnSubmission func(in datasets.Instance, rep int, p trajectories.Prediction)
+	// Evaluate returns the evaluation of the prediction of a repetition that has a
+	// result, starting with those from earlier sessions unless Redo is set. It returns
+	// nil if the prediction is not to be evaluated. Workers call it concurrently; it
+	// must be quick. It may be nil.
+	Evaluate func(in datasets.Instance, rep int, p trajectories.Prediction) Work
+	// EvaluationWorkers is the number of evaluations that run at the same time.
+	EvaluationWorkers int
+	// OnAttemptsEnd is called when all attempts have ended, with the number of pending
+	// evaluations. It may be nil.
+	OnAttemptsEnd func(pending int)
 	// NewTools returns the tools of an attempt; dir is the folder of its journal.
 	// NewTools and its result may be nil.
 	NewTools func(in datasets.Instance, dir string) (agent.ToolServer, error)
@@ -127,67 +131,29 @@ type Batch struct {
 	ctx       context.Context //nolint:containedctx // of the run in progress
 	stop      context.CancelCauseFunc
 	store     *resultStore
-	todo      []task
+	skipped   int // number of tasks that had a result before
 	queue     *queue
 	tracker   *budgetTracker
 	breaker   circuitBreaker
 }
 
-// Summary is the result of a run.
-type Summary struct {
-	Instances       int                        `json:"instances"`                // requested
-	Repetitions     int                        `json:"samples,omitempty"`        // per instance, if more than one; the next fields count repetitions
-	Skipped         int                        `json:"skipped"`                  // had a result before
-	Classes         map[trajectories.Class]int `json:"classes"`                  // of all requested
-	Unstarted       int                        `json:"unstarted"`                // without an ended attempt
-	KeptSandboxes   int                        `json:"kept,omitempty"`           // number of sandboxes kept
-	Cost            *model.Cost                `json:"cost"`                     // of this run's attempts; null if no cost is known
-	Unpriced        int64                      `json:"unpriced_calls,omitempty"` // calls of unknown cost
-	BudgetExhausted bool                       `json:"budget_exhausted,omitempty"`
-	Halt            *HaltError                 `json:"halt,omitempty"`    // why the run was stopped
-	Drained         bool                       `json:"drained,omitempty"` // ended early by a drain request
-	Elapsed         time.Duration              `json:"-"`
-}
-
-// KnownCost returns the cost, or 0 if it is unknown.
-func (s Summary) KnownCost() model.Cost {
-	if s.Cost == nil {
-		return 0
-	}
-	return *s.Cost
-}
-
-// ExpectedResults returns the number of results requested.
-func (s Summary) ExpectedResults() int { return s.Instances * max(1, s.Repetitions) }
-
-// Results returns the number of results.
-func (s Summary) Results() int {
-	return s.Classes[trajectories.Submitted] + s.Classes[trajectories.Limit]
-}
-
-// Complete reports whether all results are present.
-func (s Summary) Complete() bool { return s.Results() == s.ExpectedResults() }
-
-// retryDelay is the wait before the first retry. The wait before retry n is n times
-// as long.
-const retryDelay = time.Second
-
-// Run runs the instances and returns a summary of the outcomes. If ctx is cancelled
-// with cause agent.ErrInterrupted, Run starts no more attempts, and the running ones
-// save their diff and end. Run returns an error if the run's folder cannot be read
-// or written.
-func (b *Batch) Run(ctx context.Context, instances []datasets.Instance) (Summary, error) {
+// Run runs the instances and the evaluations of their submissions, and returns a summary
+// of the outcomes. If ctx is cancelled with cause agent.ErrInterrupted, Run starts nothing
+// more, the running attempts save their diff and end, and evaluations end without a
+// verdict. Run returns an error if the run's folder cannot be read or written.
+func (b *Batch) Run(ctx context.Context, instances []datasets.Instance) (runs.Summary, error) {
 	summaries, err := RunAll(ctx, []*Batch{b}, instances)
 	return summaries[0], err
 }
 
 // RunAll runs the instances in several batches at the same time, and returns a summary
-// of each batch. The batches share the workers and the budget of the first one. Each
-// has its own circuit breaker and its own Control. RunAll is otherwise like Run; an
-// error of one batch stops all of them.
-func RunAll(ctx context.Context, batches []*Batch, instances []datasets.Instance) ([]Summary, error) {
+// of each batch. The batches share the workers and the budget of the first one, and as
+// many workers of evaluations as the one with the most has. Each has its own circuit
+// breaker and its own Control. RunAll is otherwise like Run; an error of one batch stops
+// all of them.
+func RunAll(ctx context.Context, batches []*Batch, instances []datasets.Instance) ([]runs.Summary, error) {
 	start := time.Now()
-	summaries := make([]Summary, len(batches))
+	summaries := make([]runs.Summary, len(batches))
 	tracker := &budgetTracker{budget: batches[0].Budget}
 	for _, b := range batches {
 		var err error
@@ -200,156 +166,139 @@ func RunAll(ctx context.Context, batches []*Batch, instances []datasets.Instance
 	// A write error stops the run, because later results would be lost.
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	lock := &queueLock{}
-	taskCount := 0
+	p := newPool(stop)
+	taskCount, evaluationWorkers := 0, 0
 	for _, b := range batches {
-		b.start(ctx, lock, instances)
+		b.start(ctx, p, instances)
 		defer b.stop(nil)
 		defer b.Control.attach(nil)
-		defer context.AfterFunc(b.ctx, b.queue.wake)() //nolint:contextcheck // derived from ctx
-		taskCount += len(b.queue.jobs)
+		defer context.AfterFunc(b.ctx, p.wake)() //nolint:contextcheck // derived from ctx
+		taskCount += len(b.queue.jobs[attempts])
+		evaluationWorkers = max(evaluationWorkers, b.EvaluationWorkers)
 	}
-	// The batches take turns, so that one of them can prefetch the images for all.
-	if p, ok := batches[0].Sandboxes.(Prefetcher); ok {
-		defer p.Prefetch(ctx, pendingInstances(batches, instances))()
+	p.takeTurns()
+	for _, b := range batches {
+		b.Control.attach(b.queue)
 	}
-	workers := new(errgroup.Group)
-	for range min(batches[0].Workers, taskCount) {
-		workers.Go(func() error { //nolint:contextcheck // each batch has a context derived from ctx
-			err := runWorker(lock, batches)
-			if err != nil {
-				stop(agent.ErrInterrupted)
-			}
-			return err
-		})
+	stopPrefetch := func() {}
+	if s, ok := batches[0].Sandboxes.(Prefetcher); ok {
+		stopPrefetch = s.Prefetch(ctx, p.pendingInstances(instances))
 	}
-	err := workers.Wait()
+	p.start(attempts, min(batches[0].Workers, taskCount)) //nolint:contextcheck // each job has the context of its run
+	p.start(evaluations, evaluationWorkers)               //nolint:contextcheck // as above
+	_ = p.wait(attempts)                                  // the second wait returns all errors
+	stopPrefetch()
+	var err error
 	for i, b := range batches {
 		var finishErr error
-		summaries[i], finishErr = b.finish(instances, start)
+		summaries[i], finishErr = b.finish(ctx, instances, start)
 		err = errors.Join(err, finishErr)
 	}
+	p.endAttempts()
+	err = errors.Join(p.wait(evaluations), err)
 	return summaries, err
 }
 
-// start queues the tasks of the batch.
-func (b *Batch) start(ctx context.Context, lock *queueLock, instances []datasets.Instance) {
-	all := b.tasks(instances)
-	b.todo = b.pending(b.store, all)
-	b.queue = newQueue(lock, b.Log, b.tracker.isSpent, all, b.todo)
+// takeTurns queues the pending tasks of all batches in turns, the first of each, then
+// the second of each, so that one of them can prefetch the images for all.
+func (p *pool) takeTurns() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, left := 0, true; left; i++ {
+		left = false
+		for _, q := range p.queues {
+			if i < len(q.jobs[attempts]) {
+				if left = true; q.jobs[attempts][i].state == stateQueued {
+					q.push(q.jobs[attempts][i])
+				}
+			}
+		}
+	}
+}
+
+// pendingInstances returns the instances that have a waiting task.
+func (p *pool) pendingInstances(instances []datasets.Instance) (pending []datasets.Instance) {
+	isPending := map[string]bool{}
+	p.mu.Lock()
+	for _, j := range p.waiting[attempts] {
+		isPending[j.instance] = true
+	}
+	p.mu.Unlock()
+	for _, in := range instances {
+		if isPending[in.ID] {
+			pending = append(pending, in)
+		}
+	}
+	return pending
+}
+
+// endAttempts lets the workers of evaluations end when none is left.
+func (p *pool) endAttempts() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.attemptsOver = true
+	p.changed.Broadcast()
+}
+
+// start makes the jobs of the batch's tasks. Those without a result, or all with Redo,
+// are to be queued.
+func (b *Batch) start(ctx context.Context, p *pool, instances []datasets.Instance) {
 	b.ctx, b.stop = context.WithCancelCause(ctx)
+	b.queue = p.newQueue(ctx, b.Log, Retries{b.MaxTries, b.MaxDisruptions})
+	b.queue.ctx[attempts], b.queue.isBudgetSpent = b.ctx, b.tracker.isSpent
 	b.breaker.reset(b.MaxProviderFailures, b.stop)
-	b.Log.Emit(Event{Type: RunStarted, Total: len(all), Skipped: len(all) - len(b.todo), Workers: b.Workers, Repetition: b.reportedRepetitions()})
+	b.skipped = 0
+	var tasks []*task
+	n := max(1, b.Repetitions)
+	for _, in := range instances { // the repetitions of an instance are adjacent, so that its image is pulled once
+		for rep := 1; rep <= n; rep++ {
+			t := &task{batch: b, Instance: in, repetition: rep, single: n == 1}
+			t.job = b.queue.add(attempts, in.ID, t.event(Event{}).Repetition, t)
+			if b.Redo || !b.store.hasResult(in.ID, rep) {
+				t.job.state = stateQueued
+			} else {
+				b.skipped++
+			}
+			tasks = append(tasks, t)
+		}
+	}
+	b.Log.Emit(Event{Type: RunStarted, Total: len(tasks), Skipped: b.skipped, Workers: b.Workers, Repetition: b.reportedRepetitions()})
 	for _, err := range b.store.readErrors {
 		b.Log.Emit(Event{Type: Warning, Text: err.Error()})
 	}
-	for _, j := range b.queue.jobs {
+	for _, t := range tasks {
 		if !b.Redo {
-			b.reportSubmission(b.store, j)
+			t.submit()
 		}
 	}
-	b.Control.attach(b.queue)
 }
 
-// finish writes the results of the batch, whose workers have ended, and returns its
+// reportedRepetitions returns the number of repetitions, or 0 if there is only one.
+func (b *Batch) reportedRepetitions() int {
+	if b.Repetitions <= 1 {
+		return 0
+	}
+	return b.Repetitions
+}
+
+// finish writes the results of the batch, whose attempts have ended, and returns its
 // summary.
-func (b *Batch) finish(instances []datasets.Instance, start time.Time) (Summary, error) {
-	drained := b.queue.close()
+func (b *Batch) finish(ctx context.Context, instances []datasets.Instance, start time.Time) (runs.Summary, error) {
+	b.queue.pool.mu.Lock()
+	b.queue.close()
+	drained, pending := b.queue.draining, b.queue.pendingEvaluations()
+	b.queue.pool.mu.Unlock()
 	err := b.store.flush()
 	summary := b.store.summary(instances, max(1, b.Repetitions))
-	summary.Skipped = len(b.queue.jobs) - len(b.todo)
+	summary.Skipped = b.skipped
 	summary.KeptSandboxes = int(b.keptCount.Load())
 	summary.Halt = b.breaker.err()
 	summary.Elapsed = time.Since(start)
 	summary.BudgetExhausted = b.tracker.isSpent()
 	summary.Drained = drained && !summary.Complete()
 	b.Log.Emit(Event{Type: RunFinished, Summary: &summary})
+	if b.OnAttemptsEnd != nil && ctx.Err() == nil {
+		b.OnAttemptsEnd(pending)
+	}
 	return summary, errors.Join(err, b.Folder.eventsErr())
-}
-
-// runWorker runs tasks one after the other until nextTask returns none.
-func runWorker(lock *queueLock, batches []*Batch) error {
-	for {
-		b, j, jobCtx := nextTask(lock, batches)
-		if j == nil {
-			return nil
-		}
-		err := b.runTask(jobCtx, j, b.store)
-		b.queue.release(j)
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// runTask makes attempts at a task until it has a result, its failure is permanent,
-// its tries are used up, or a request stops it.
-func (b *Batch) runTask(ctx context.Context, j *job, store *resultStore) error {
-	defer b.Log.Emit(j.event(Event{Type: PhaseChanged, Phase: PhaseReleased}))
-	t := j.task
-	for {
-		n, out, err := b.resumeOrStart(ctx, t, store)
-		if err != nil {
-			return fmt.Errorf("instance %s: %w", t.ID, err)
-		}
-		t.forceNew = false
-		if out.ExitStatus == string(env.SandboxDisrupted) && j.disruptions < b.MaxDisruptions {
-			j.disruptions++
-		} else {
-			j.tries++
-		}
-		retry := out.Class.IsRetryable() && !isPermanent(out) && !b.breaker.isRetryUseless(out) && j.tries < b.MaxTries && ctx.Err() == nil
-		retry = b.queue.attemptFinished(j, n, out, retry)
-		if err := store.record(t.ID, t.repetition, n, out); err != nil {
-			return fmt.Errorf("instance %s: %w", t.ID, err)
-		}
-		if !retry {
-			b.breaker.onInstanceEnd(out)
-			b.reportSubmission(store, j)
-			return nil
-		}
-		wait := time.Duration(j.tries+j.disruptions) * retryDelay
-		b.Log.Emit(t.event(Event{Type: PhaseChanged, Phase: PhaseWaiting, Attempt: n, Elapsed: wait.Seconds()}))
-		if !sleep(ctx, wait) || !b.queue.mayRetry(j) {
-			return nil
-		}
-	}
-}
-
-// reportSubmission calls OnSubmission if a task has a new submission.
-func (b *Batch) reportSubmission(store *resultStore, j *job) {
-	if b.OnSubmission == nil {
-		return
-	}
-	store.mu.Lock()
-	p, ok := store.prediction(j.ID, j.repetition)
-	if ok {
-		n := store.instances[j.ID].repetitions[j.repetition].attempt
-		ok, j.reported = n != j.reported, n
-	}
-	store.mu.Unlock()
-	if ok {
-		b.OnSubmission(j.Instance, j.repetition, p)
-	}
-}
-
-// isPermanent reports whether a retry would fail in the same way.
-func isPermanent(out trajectories.Outcome) bool {
-	switch out.ExitStatus {
-	case string(env.ImageNotFound), string(env.ImageBuildFailed), string(env.RepositoryRefused), string(env.SandboxRefused), string(model.AuthenticationError), string(model.BadRequest), string(model.ScriptExhausted):
-		return true
-	}
-	return false
-}
-
-// sleep waits for d. It returns false if ctx ended first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

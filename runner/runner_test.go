@@ -20,6 +20,7 @@ import (
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -103,9 +104,9 @@ func rows(ids ...string) []datasets.Instance {
 	return list
 }
 
-func results(t *testing.T, dir string) map[string]runner.Result {
+func results(t *testing.T, dir string) map[string]runs.Result {
 	t.Helper()
-	var r runner.Results
+	var r runs.Results
 	data, err := os.ReadFile(filepath.Join(dir, "results.json"))
 	if err == nil {
 		err = json.Unmarshal(data, &r)
@@ -292,7 +293,7 @@ func TestManifestSessions(t *testing.T) {
 		{"agent: {step_limit: 4}\nmodel: {name: m, b: 1, c: [1]}\n", "e", "y", []string{"configuration (agent.cost_limit, model.b, model.c and 1 more)"}},
 		{"not: [yaml", "e", "y", []string{"configuration"}},
 	} {
-		changed, err := b.Folder.StartSession(runner.Manifest{MiniVersion: "v", Dataset: runner.Dataset{
+		changed, err := b.Folder.StartSession(runs.Manifest{MiniVersion: "v", Dataset: runs.Dataset{
 			Name: session.name, Editions: []datasets.SourceInfo{{SHA256: session.sum}},
 		}}, []byte(session.config))
 		if diff := cmp.Diff(session.changed, changed); err != nil || diff != "" {
@@ -306,7 +307,7 @@ func TestManifestSessions(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var m runner.Manifest
+	var m runs.Manifest
 	data, err := os.ReadFile(filepath.Join(dir, "run.json"))
 	if err != nil {
 		t.Fatal(err)

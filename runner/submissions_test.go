@@ -3,7 +3,7 @@ package runner_test
 import (
 	"testing"
 
-	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
 )
@@ -14,8 +14,7 @@ func TestVerdictsOn(t *testing.T) {
 	patch := "diff\n"
 	writeVerdict(t, dir, "first", "m", "a", "resolved", patch, 0)
 	all := verdicts.ReadInstance(dir, "a", nil)
-	h := trajectories.Header{InstanceID: "a", ModelName: "m"}
-	p, ok := runner.PredictionOf(h, trajectories.Outcome{Class: trajectories.Submitted, Submission: trajectories.Bytes(patch)})
+	p, ok := runs.PredictionOf("a", "m", trajectories.Outcome{Class: trajectories.Submitted, Submission: trajectories.Bytes(patch)})
 	if !ok {
 		t.Fatal("a submission is none")
 	}
@@ -26,7 +25,7 @@ func TestVerdictsOn(t *testing.T) {
 	if v := verdicts.Newest(all, p); v != nil {
 		t.Errorf("another patch is %+v", v)
 	}
-	if _, ok := runner.PredictionOf(h, trajectories.Outcome{Class: trajectories.Provider}); ok {
+	if _, ok := runs.PredictionOf("a", "m", trajectories.Outcome{Class: trajectories.Provider}); ok {
 		t.Error("what does not count is submitted")
 	}
 }

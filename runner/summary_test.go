@@ -13,6 +13,7 @@ import (
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/runs"
 )
 
 // modelsWithSummary are models with a separate model for summaries.
@@ -55,7 +56,7 @@ func TestSummariesAreCharged(t *testing.T) {
 	if asked != 1 || sum.Complete() {
 		t.Fatalf("%d summaries, complete: %v", asked, sum.Complete())
 	}
-	run, err := runner.ReadRun(dir)
+	run, err := runs.Read(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

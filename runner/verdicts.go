@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
 )
@@ -22,34 +23,34 @@ func (f *Folder) forgetVerdicts(id string) {
 	delete(f.verdicts, id)
 }
 
-// verdict returns the class of the newest verdict on a prediction, and its rewards; nil if
-// there is none.
-func (f *Folder) verdict(p trajectories.Prediction) (*string, map[string]float64) {
+// setVerdict sets the class and the rewards of the newest verdict on a prediction, if there
+// is one.
+func (f *Folder) setVerdict(r *runs.Result, p trajectories.Prediction) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	all, ok := f.verdicts[p.InstanceID]
 	if !ok {
-		all = verdicts.ReadInstance(f.dir, p.InstanceID, f.isOwnVerdict)
+		all = verdicts.ReadInstance(f.Dir, p.InstanceID, f.isOwnVerdict)
 		if f.verdicts == nil {
 			f.verdicts = map[string][]verdicts.Verdict{}
 		}
 		f.verdicts[p.InstanceID] = all
 	}
-	found := verdicts.Newest(all, p)
-	if found == nil {
-		return nil, nil
+	var newest runs.Result
+	if found := verdicts.Newest(all, p); found != nil {
+		class := string(found.Class)
+		newest = runs.Result{Verdict: &class, Rewards: found.Rewards, SharedRewards: found.SharedRewards}
 	}
-	class := string(found.Class)
-	return &class, found.Rewards
+	r.CopyVerdict(newest)
 }
 
 // updateRepetitions sets the verdicts of an instance's repetitions.
-func (f *Folder) updateRepetitions(id string, repetitions []Result) {
+func (f *Folder) updateRepetitions(id string, repetitions []runs.Result) {
 	for i := range repetitions {
 		result := &repetitions[i]
-		in := Instance{ID: id, Attempts: []Attempt{{Number: result.Attempt, Journal: f.Journal(id, result.Attempt)}}}
-		if p, err := in.prediction(result.Attempt); err == nil && result.Class.IsResult() {
-			result.Verdict, result.Rewards = f.verdict(p)
+		a := runs.Attempt{Number: result.Attempt, Journal: f.Journal(id, result.Attempt)}
+		if p, err := a.Prediction(id); err == nil && result.Class.IsResult() {
+			f.setVerdict(result, p)
 		}
 	}
 }
@@ -57,15 +58,14 @@ func (f *Folder) updateRepetitions(id string, repetitions []Result) {
 // UpdateVerdicts sets the verdicts in results.json from the verdict records and
 // changes nothing else. It does nothing if results.json or preds.json is missing.
 func (f *Folder) UpdateVerdicts() error {
-	var results Results
-	err := readJSON(filepath.Join(f.dir, resultsFile), maxResults, &results)
+	results, err := runs.ReadResults(f.Dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	preds, err := trajectories.ReadPredictions(filepath.Join(f.dir, predsFile))
+	preds, err := trajectories.ReadPredictions(filepath.Join(f.Dir, predsFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -74,7 +74,7 @@ func (f *Folder) UpdateVerdicts() error {
 	}
 	for _, p := range preds.List {
 		if r, ok := results.Instances[p.InstanceID]; ok {
-			r.Verdict, r.Rewards = f.verdict(p)
+			f.setVerdict(&r, p)
 			results.Instances[p.InstanceID] = r
 		}
 	}

@@ -43,11 +43,12 @@ func writeVerdict(t *testing.T, dir, run, model, id, class, patch string, age ti
 func TestVerdictsInResults(t *testing.T) {
 	dir := t.TempDir()
 	b := batch(t, dir, submits)
-	b.OnSubmission = func(in datasets.Instance, _ int, p trajectories.Prediction) {
+	b.Evaluate = func(in datasets.Instance, _ int, p trajectories.Prediction) runner.Work {
 		if in.ID == "live" {
 			writeVerdict(t, dir, "one", "m", "live", "resolved", p.Patch, 0)
 			b.Log.Emit(runner.Event{Type: runner.Verdict, Instance: in.ID, Verdict: "resolved"})
 		}
+		return nil
 	}
 	const patch = "the patch\n"
 	writeVerdict(t, dir, "one", "m", "earlier", "unresolved", patch, time.Hour)
@@ -129,7 +130,7 @@ func TestVerdictsWithoutRun(t *testing.T) {
 	if err := folder.UpdateVerdicts(); err != nil {
 		t.Error(err)
 	}
-	if _, err := os.Stat(filepath.Join(folder.Dir(), "results.json")); err == nil {
+	if _, err := os.Stat(filepath.Join(folder.Dir, "results.json")); err == nil {
 		t.Error("results were made from nothing")
 	}
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write the texts that Jinja2 renders, for the test of internal/jinja.
+"""Write the texts that Jinja2 renders, for the tests of the prompts in Jinja.
 
 It needs Debian's python3-jinja2 and python3-yaml:
 
@@ -7,7 +7,7 @@ It needs Debian's python3-jinja2 and python3-yaml:
     /usr/bin/python3 scripts/jinja-goldens.py
 
 The templates are those of configs/testdata/peer and the lines of
-internal/jinja/testdata/constructs.txt. A text of more than 1500 bytes is
+agent/testdata/jinja/constructs.txt. A text of more than 1500 bytes is
 written as its hash.
 """
 
@@ -20,7 +20,7 @@ import jinja2
 import yaml
 
 root = pathlib.Path(__file__).resolve().parent.parent
-golden = root / "internal" / "jinja" / "testdata"
+golden = root / "agent" / "testdata" / "jinja"
 
 hostile = "{{ task }} {% if x %} {# c #} {{"
 # A value [TEXT, N] in a golden file is TEXT repeated N times.

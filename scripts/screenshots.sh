@@ -22,7 +22,7 @@ bin/mini view "$@" --port 0 >"$tmp/view" 2>&1 &
 server=$!
 url=
 for _ in {1..100}; do
-  url=$(grep -oE 'http://127\.0\.0\.1:[0-9]+' "$tmp/view" | head -n 1) && break
+  url=$(grep -oE 'http://127\.0\.0\.1:[0-9]+/\?token=[A-Z0-9]+' "$tmp/view" | sed -n 1p) && [[ -n $url ]] && break
   kill -0 "$server" 2>/dev/null || break
   sleep 0.1
 done

@@ -1,6 +1,8 @@
 package trajectories
 
 import (
+	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -17,15 +19,11 @@ type base64JSON struct {
 }
 
 // MarshalJSON implements json.Marshaler.
-func (b Bytes) MarshalJSON() ([]byte, error) { return encode(b.jsonValue()) }
-
-// jsonValue returns a value without a MarshalJSON method that has the same JSON
-// encoding as b.
-func (b Bytes) jsonValue() any {
+func (b Bytes) MarshalJSON() ([]byte, error) {
 	if utf8.Valid(b) {
-		return string(b)
+		return encode(string(b))
 	}
-	return base64JSON{Base64: b}
+	return encode(base64JSON{Base64: b})
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -60,10 +58,46 @@ func (s *Seconds) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &seconds); err != nil {
 		return fmt.Errorf("seconds: %w", err)
 	}
-	*s = newSeconds(seconds)
+	*s = Seconds(math.Round(seconds * float64(time.Second))) // without floating-point errors
 	return nil
 }
 
-// newSeconds converts f, in seconds. It rounds to nanoseconds, which removes floating-point
-// errors.
-func newSeconds(f float64) Seconds { return Seconds(math.Round(f * float64(time.Second))) }
+// RedactJSON applies redact to all strings of a JSON value, including keys and Bytes in
+// base64. If redact does not change the encoded data, RedactJSON returns data without
+// decoding it; redact must therefore change escaped and base64 forms of secrets too.
+func RedactJSON(data []byte, redact func([]byte) []byte) ([]byte, error) {
+	if bytes.Equal(redact(data), data) {
+		return data, nil
+	}
+	// Redact the decoded strings, so that the result is valid JSON.
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	var value any
+	if err := dec.Decode(&value); err != nil {
+		return nil, err
+	}
+	return encode(redactValue(value, redact))
+}
+
+func redactValue(v any, redact func([]byte) []byte) any {
+	switch v := v.(type) {
+	case string:
+		return string(redact([]byte(v)))
+	case []any:
+		for i := range v {
+			v[i] = redactValue(v[i], redact)
+		}
+	case map[string]any:
+		if text, ok := v["base64"].(string); ok && len(v) == 1 {
+			if raw, err := base64.StdEncoding.DecodeString(text); err == nil {
+				return Bytes(redact(raw))
+			}
+		}
+		redacted := make(map[string]any, len(v))
+		for key, value := range v {
+			redacted[string(redact([]byte(key)))] = redactValue(value, redact)
+		}
+		return redacted
+	}
+	return v
+}

@@ -85,17 +85,34 @@ type ChildCall struct {
 	Waited   Seconds `json:"waited,omitempty"`
 }
 
-// IsStep reports whether a record is a model call that counts as a step, of the
-// attempt or of a child.
-func IsStep(r Record) bool {
-	switch r.Type {
-	case TypeCall:
-		return true
-	case TypeChildCall:
-		var call ChildCall
-		return json.Unmarshal(r.Data, &call) == nil && !call.Summary
+// ModelCall is the data of a record of a model call: a Call, a Summary or a ChildCall.
+type ModelCall interface {
+	// OfChild returns the call as it is charged to the attempt if the child with this
+	// number, or a child of it, made it.
+	OfChild(child int) ChildCall
+}
+
+// OfChild implements ModelCall.
+func (c Call) OfChild(child int) ChildCall {
+	return ChildCall{Child: child, Usage: c.Usage, Cost: c.Cost, Start: c.Start, Duration: c.Duration, Waited: c.Waited}
+}
+
+// OfChild implements ModelCall.
+func (s Summary) OfChild(child int) ChildCall {
+	c := Call(s).OfChild(child)
+	c.Summary = true
+	return c
+}
+
+// OfChild implements ModelCall.
+func (c ChildCall) OfChild(int) ChildCall { return c }
+
+// steps returns the number of steps that the call counts as.
+func (c ChildCall) steps() int {
+	if c.Summary {
+		return 0
 	}
-	return false
+	return 1
 }
 
 // MaxChildren bounds the number of child journals that ChildJournals returns.
@@ -145,31 +162,60 @@ func IsChildrenFolder(dir string) bool {
 
 // ChildrenOf returns the children that the child with the given number started, sorted
 // by number. Number 0 stands for the attempt itself.
-func (t *Transcript) ChildrenOf(child int) []*Transcript {
-	var children []*Transcript
-	for _, c := range t.Children {
+func (a *Attempt) ChildrenOf(child int) []*Attempt {
+	var children []*Attempt
+	for _, c := range a.Children {
 		if p := c.Header.Parent; p != nil && p.ParentChild == child && p.Child > child {
 			children = append(children, c)
 		}
 	}
-	slices.SortFunc(children, func(a, b *Transcript) int { return a.Header.Parent.Child - b.Header.Parent.Child })
+	slices.SortFunc(children, func(x, y *Attempt) int { return x.Header.Parent.Child - y.Header.Parent.Child })
 	return children
 }
 
 // ChildrenByExecution returns the results of children by the record ID of the
 // execution that started the child.
-func (t *Transcript) ChildrenByExecution() map[int][]ChildResult {
+func (a *Attempt) ChildrenByExecution() map[int][]ChildResult {
 	results := map[int][]ChildResult{}
-	collect := func(executions []RecordedExecution) {
+	collect := func(executions []Execution) {
 		for _, r := range executions {
 			for _, c := range r.ToolCalls {
 				results[r.Record] = append(results[r.Record], c.Children()...)
 			}
 		}
 	}
-	collect(t.SetupExecutions)
-	for _, e := range t.Entries {
+	collect(a.SetupExecutions)
+	for _, e := range a.Entries {
 		collect(e.Executions)
 	}
 	return results
+}
+
+// ToolCall is a mini-tool request that a command made, and the response. It precedes the
+// execution of the command. Details is data in a form that depends on the tool; it is
+// not sent to the model.
+type ToolCall struct {
+	Name     string          `json:"name"`
+	Args     []string        `json:"args,omitempty"` // without the name of the tool
+	Input    Bytes           `json:"input,omitempty"`
+	Dir      string          `json:"dir,omitempty"`
+	Output   Bytes           `json:"output"`
+	Errors   Bytes           `json:"errors,omitempty"`
+	ExitCode int             `json:"returncode"`
+	Start    time.Time       `json:"start"`
+	Duration Seconds         `json:"duration"`
+	Details  json.RawMessage `json:"details,omitempty"`
+	// Record is the ID of the record. Attempt sets it.
+	Record int `json:"-"`
+}
+
+// Children returns the results of the children that the tool call started.
+func (c ToolCall) Children() []ChildResult {
+	var details struct {
+		Children []ChildResult `json:"children"`
+	}
+	if len(c.Details) == 0 || json.Unmarshal(c.Details, &details) != nil {
+		return nil
+	}
+	return details.Children
 }

@@ -127,11 +127,11 @@ func TestPromptsAfterCompactions(t *testing.T) {
 	}
 }
 
-// TestTranscriptsAfterCompactions checks that a transcript and its records have the prompt
+// TestAttemptsAfterCompactions checks that an attempt and its records have the prompt
 // of each reply, without references to compactions.
-func TestTranscriptsAfterCompactions(t *testing.T) {
+func TestAttemptsAfterCompactions(t *testing.T) {
 	p := compactedAttempt()
-	tr, err := trajectories.BuildTranscript(p.all())
+	tr, err := trajectories.Fold(p.all())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestTranscriptsAfterCompactions(t *testing.T) {
 	// The failed call comes last.
 	gotPrompts := readPrompts(t, tr.Records())
 	if diff := cmp.Diff(want, gotPrompts[:len(gotPrompts)-1]); diff != "" {
-		t.Errorf("by the records of the transcript (-want +got):\n%s", diff)
+		t.Errorf("by the records of the attempt (-want +got):\n%s", diff)
 	}
 }
 
@@ -237,7 +237,7 @@ func TestHostileCompactions(t *testing.T) {
 			if n := len(readPrompts(t, p.all())); n != len(wantPrompts) {
 				t.Errorf("%d prompts", n)
 			}
-			if _, err := trajectories.BuildTranscript(p.all()); err != nil {
+			if _, err := trajectories.Fold(p.all()); err != nil {
 				t.Error(err)
 			}
 		})

@@ -151,7 +151,7 @@ func checkAfterCrash(t *testing.T, path string, lines, completeBytes int) {
 		t.Fatalf("%d bytes: complete lines have changed", len(before))
 	}
 	m := 0
-	for _, err := range ReadCurrentBranch(path) {
+	for _, err := range CheckOrder(Read(path)) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 type Exchange struct {
 	Dialect string            `json:"dialect"` // chat, responses, messages or gemini
 	Path    string            `json:"path"`
+	Count   bool              `json:"count,omitempty"`   // it only counted tokens: no step, no cost
 	Headers map[string]string `json:"headers,omitempty"` // that tell the agent's thread
 	// Thread is ThreadMain for the conversation of the journal, ThreadChild for that of a
 	// subagent, else ThreadSide: the call counts, but its conversation is only here.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"sync"
 	"time"
@@ -73,9 +74,6 @@ func NewJournal(f *os.File, h Header) (*Journal, error) {
 // the file to its last complete line and all later calls fail, so no line follows a
 // partial line. If fsync fails, all later calls fail too.
 func (j *Journal) Append(typ Type, data any) (Record, error) {
-	if execution, ok := data.(Execution); ok {
-		data = execution.jsonValue()
-	}
 	body, err := encode(data)
 	if err != nil {
 		return Record{}, fmt.Errorf("append %s record: %w", typ, err)
@@ -194,3 +192,51 @@ func encode(v any) ([]byte, error) {
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
+
+// WriteJournal creates a journal with existing records, whose IDs, parents and times do
+// not change. It fails if the file exists. On a later error, it removes the file.
+func WriteJournal(path string, records iter.Seq2[Record, error]) error {
+	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	f, err := os.OpenFile(path, flags, 0o644) //nolint:gosec // G302, G304: as in Create
+	if err != nil {
+		return fmt.Errorf("write journal: %w", err)
+	}
+	err = WriteRecords(f, records)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(fmt.Errorf("write journal: %w", err), os.Remove(path))
+	}
+	return nil
+}
+
+// WriteRecords is WriteJournal for an io.Writer.
+func WriteRecords(w io.Writer, records iter.Seq2[Record, error]) error {
+	first := true
+	for r, err := range records {
+		if err != nil {
+			return err
+		}
+		if first {
+			if _, err := DecodeHeader(r); err != nil {
+				return err
+			}
+			first = false
+		}
+		line, err := r.line()
+		if err != nil {
+			return fmt.Errorf("record %d: %w", r.ID, err)
+		}
+		if _, err := w.Write(line); err != nil {
+			return err
+		}
+	}
+	if first {
+		return errors.New("no records")
+	}
+	return nil
+}
+
+// EncodeJSON is json.Marshal without HTML escapes, as in records.
+func EncodeJSON(data any) ([]byte, error) { return encode(data) }

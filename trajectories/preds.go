@@ -18,7 +18,7 @@ type Prediction struct {
 	Model      string `json:"model_name_or_path"`
 	InstanceID string `json:"instance_id"`
 	Patch      string `json:"model_patch"`
-	// IsNull is set if the patch in the file is null or missing. Patch is then empty.
+	// IsNull is set if the patch in the file is null. Patch is then empty.
 	// Evaluation treats a null patch differently from an empty one.
 	IsNull bool `json:"-"`
 }

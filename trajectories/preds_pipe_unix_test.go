@@ -14,14 +14,14 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// TestPredictionsFromPipe checks that ReadPredictions fails for a pipe without a writer, and
+// TestPredictionsFromPipe checks that ReadPipedPredictions fails for a pipe without a writer, and
 // reads a pipe with a writer to its end, as for -p <(jq ...).
 func TestPredictionsFromPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := trajectories.ReadPredictions(path); err == nil || !strings.Contains(err.Error(), "pipe is empty") {
+	if _, err := trajectories.ReadPipedPredictions(path); err == nil || !strings.Contains(err.Error(), "pipe is empty") {
 		t.Errorf("without a writer: %v", err)
 	}
 	out, in, err := os.Pipe()
@@ -40,7 +40,7 @@ func TestPredictionsFromPipe(t *testing.T) {
 	if _, err := os.Stat(name); err != nil {
 		t.Skip("no /dev/fd here:", errors.Join(err, in.Close()))
 	}
-	got, err := trajectories.ReadPredictions(name)
+	got, err := trajectories.ReadPipedPredictions(name)
 	if err != nil || len(got.List) != 1 || got.List[0].Patch != patch {
 		t.Errorf("%d predictions, %v", len(got.List), err)
 	}

@@ -7,10 +7,15 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"unicode/utf8"
+
+	"github.com/minibench/mini/internal/lazyregexp"
+	"github.com/minibench/mini/internal/rootdir"
 )
 
 // MaxPatchBytes bounds the patch of a prediction, in bytes.
@@ -38,51 +43,52 @@ func (p Predictions) ByID() map[string]Prediction {
 	return m
 }
 
-// ReadPredictions reads a predictions file. The file is an object that maps instance
+// ReadPredictions reads a predictions file, which must be a regular file. The file is an object that maps instance
 // IDs to predictions, a list of predictions, or JSON lines. ReadPredictions does not
 // check IDs against a dataset. Errors name the file and, if they concern a part of it, the
 // line. ReadPredictions fails for files over 512 MiB, patches over MaxPatchBytes, and
 // predictions for more than a million instances.
 func ReadPredictions(path string) (Predictions, error) {
-	data, err := readBounded(path, maxFile)
+	return readPredictions(rootdir.OpenRegular(path, 0))
+}
+
+// ReadPipedPredictions is ReadPredictions for a file or pipe that the user has named. It
+// fails for a pipe that has no writer or no data; O_NONBLOCK avoids waiting for a writer.
+func ReadPipedPredictions(path string) (Predictions, error) {
+	return readPredictions(os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)) //nolint:gosec // G304: reading the named file is the purpose
+}
+
+func readPredictions(f *os.File, err error) (Predictions, error) {
 	if err != nil {
 		return Predictions{}, fmt.Errorf("read predictions: %w", err)
 	}
-	return ParsePredictions(path, data)
+	defer func() { _ = f.Close() }()
+	data, err := readPipeOrFile(f)
+	if err != nil {
+		return Predictions{}, fmt.Errorf("read predictions: %w", err)
+	}
+	return ParsePredictions(f.Name(), data)
 }
 
-// readBounded reads a file. It fails for a folder, a file of more than limit bytes, and a
-// pipe that has no writer or no data. O_NONBLOCK avoids waiting for a writer.
-func readBounded(path string, limit int64) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) //nolint:gosec // G304: reading the named file is the purpose
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
+// readPipeOrFile reads a file of at most maxFile bytes, or as much and one byte of a pipe.
+func readPipeOrFile(f *os.File) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
-	pathError := func(reason string) error { return &fs.PathError{Op: "read", Path: path, Err: errors.New(reason)} }
-	var data bytes.Buffer
-	switch mode := info.Mode(); {
-	case mode.IsDir():
-		return nil, pathError("is a folder")
-	case mode.IsRegular() && info.Size() > limit:
-		return nil, pathError(fmt.Sprintf("more than %d bytes", limit))
-	case mode.IsRegular():
-		data.Grow(int(info.Size()) + bytes.MinRead) // avoids reallocation
-	}
-	if _, err := data.ReadFrom(io.LimitReader(f, limit+1)); err != nil {
-		return nil, err
-	}
+	refuse := func(reason string) error { return &fs.PathError{Op: "read", Path: f.Name(), Err: errors.New(reason)} }
+	isPipe := info.Mode()&fs.ModeNamedPipe != 0
 	switch {
-	case int64(data.Len()) > limit:
-		return nil, pathError(fmt.Sprintf("more than %d bytes", limit))
-	case data.Len() == 0 && info.Mode()&fs.ModeNamedPipe != 0:
-		return nil, pathError("pipe is empty")
+	case !info.Mode().IsRegular() && !isPipe:
+		return nil, refuse("neither a file nor a pipe")
+	case info.Size() > maxFile:
+		return nil, refuse(fmt.Sprintf("more than %d bytes", maxFile))
 	}
-	return data.Bytes(), nil
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && isPipe && len(data) == 0 {
+		err = refuse("pipe is empty")
+	}
+	return data, err
 }
 
 // ParsePredictions is ReadPredictions for data in memory. Errors contain name.
@@ -292,6 +298,9 @@ func readPrediction(raw json.RawMessage) (Prediction, error) {
 	}{{"instance_id", &p.InstanceID}, {"model_name_or_path", &p.Model}, {"model_patch", &p.Patch}} {
 		name, dest := field.name, field.into
 		raw, kind := fields[name], JSONKind(fields[name])
+		if kind == "nothing" && dest == &p.Patch {
+			return p, missingPatchError(fields)
+		}
 		if kind == "nothing" || kind == "null" {
 			p.IsNull = p.IsNull || dest == &p.Patch
 			continue
@@ -314,3 +323,36 @@ func readPrediction(raw json.RawMessage) (Prediction, error) {
 	}
 	return p, nil
 }
+
+// missingPatchError returns the error of a prediction without model_patch. It names the
+// key that may have the patch: one with a diff, or else one that speaks of a patch.
+func missingPatchError(fields map[string]json.RawMessage) error {
+	best, score := "", 0
+	var visit func(prefix string, fields map[string]json.RawMessage)
+	visit = func(prefix string, fields map[string]json.RawMessage) {
+		for _, key := range slices.Sorted(maps.Keys(fields)) {
+			var text string
+			var inner map[string]json.RawMessage
+			n, lower := 0, strings.ToLower(key)
+			if json.Unmarshal(fields[key], &text) == nil && diffStart.MatchString(text) {
+				n = 2
+			}
+			if strings.Contains(lower, "patch") || strings.Contains(lower, "predict") || strings.Contains(lower, "diff") {
+				n++
+			}
+			if n > score {
+				best, score = prefix+key, n
+			}
+			if prefix == "" && json.Unmarshal(fields[key], &inner) == nil {
+				visit(key+".", inner)
+			}
+		}
+	}
+	visit("", fields)
+	if best == "" {
+		return errors.New(`model_patch is missing; for an empty patch write "model_patch": null`)
+	}
+	return fmt.Errorf("model_patch is missing (did you mean %.100q?)", best)
+}
+
+var diffStart = lazyregexp.New(`^(diff --git |--- )`)

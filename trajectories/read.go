@@ -9,6 +9,8 @@ import (
 	"io"
 	"iter"
 	"os"
+
+	"github.com/minibench/mini/internal/rootdir"
 )
 
 // Read yields the records of the journal at path. Another process may still append to
@@ -17,7 +19,7 @@ import (
 // line.
 func Read(path string) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		f, err := os.Open(path) //nolint:gosec // G304: reading the named file is the purpose
+		f, err := rootdir.OpenRegular(path, 0)
 		if err != nil {
 			yield(Record{}, fmt.Errorf("read journal: %w", err))
 			return
@@ -125,7 +127,7 @@ func parseRecord(line []byte, first bool) (Record, error) {
 // it, is running or was killed. ReadOutcome reads only the end of the file, so that the
 // state of a run with many attempts can be read fast.
 func ReadOutcome(path string) (Outcome, bool, error) {
-	f, err := os.Open(path) //nolint:gosec // G304: reading the named file is the purpose
+	f, err := rootdir.OpenRegular(path, 0)
 	if err != nil {
 		return Outcome{}, false, fmt.Errorf("read journal: %w", err)
 	}

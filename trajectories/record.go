@@ -32,7 +32,7 @@ const (
 	TypeReplay  Type = "replay"  // Replay: a recorded command was run again to rebuild the sandbox
 	TypeMessage Type = "message" // Message: a message of the conversation
 	TypeContext Type = "context" // PromptContext: the prompt of the next call, if it is not the whole conversation
-	TypeSummary Type = "summary" // Call: a model call that summarized messages; it is not a step
+	TypeSummary Type = "summary" // Summary: a model call that summarized messages; it is not a step
 	// Compaction: messages that replace earlier ones in later prompts.
 	TypeCompaction Type = "compaction"
 	TypeCall       Type = "call"      // Call: a model call
@@ -215,7 +215,12 @@ type Call struct {
 	// Tree is git's hash of the working tree before the call, without ignored files;
 	// empty if it was not recorded.
 	Tree string `json:"tree,omitempty"`
+	// Record is the ID of the record. Attempt sets it.
+	Record int `json:"-"`
 }
+
+// Summary is a model call that summarized messages. It is not a step.
+type Summary Call
 
 // Request is one request of a call. The fields are those of model.Request, of which Elapsed
 // is here Duration, and HTTPStatus is Code.
@@ -287,19 +292,21 @@ type Execution struct {
 	Exception string `json:"exception,omitempty"`
 	// ByUser is set if the user ran the command, not the model.
 	ByUser bool `json:"person,omitempty"`
+
+	// Attempt sets the other fields. Record is the ID of the record. ObservationEntry is the
+	// index of the entry that reports the result to the model; -1 if none does, for example
+	// after the submit command.
+	Record           int `json:"-"`
+	ObservationEntry int `json:"-"`
+	// ToolCalls are the mini-tool requests of the command, in the order of their responses.
+	ToolCalls []ToolCall `json:"-"`
+	// Tree is git's hash of the working tree after the command, taken from the next call;
+	// empty if it was not recorded.
+	Tree string `json:"-"`
 }
 
-// jsonValue returns a value that has the same JSON encoding as x, but is encoded without
-// a call of Bytes.MarshalJSON. The encoder scans the result of MarshalJSON again, which is
-// expensive for large outputs.
-func (x Execution) jsonValue() any {
-	type otherFields Execution // its Output is hidden by the field of the same name
-	return struct {
-		Command string `json:"command"`
-		Output  any    `json:"output"`
-		otherFields
-	}{x.Command, x.Output.jsonValue(), otherFields(x)}
-}
+// HasFailed reports whether the command failed or could not be run to its end.
+func (x Execution) HasFailed() bool { return x.ExitCode != 0 || x.TimedOut || x.Exception != "" }
 
 // Process is a process that a command left running in the background.
 type Process struct {

@@ -8,11 +8,11 @@ import (
 )
 
 // Records yields records for a journal with the contents of t, for example to write a
-// changed transcript. It numbers the records anew and updates record IDs in their
+// changed attempt. It numbers the records anew and updates record IDs in their
 // data.
-func (t *Transcript) Records() iter.Seq2[Record, error] {
+func (t *Attempt) Records() iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		b := recordBuilder{t: t, otherRecords: t.OtherRecords, failedCalls: t.FailedCalls}
+		b := recordBuilder{t: t, notes: t.Notes, failedCalls: t.FailedCalls}
 		b.build()
 		for i, n := range b.records {
 			r := Record{ID: i + 1, Parent: i, Type: n.typ, Time: n.time}
@@ -27,13 +27,13 @@ func (t *Transcript) Records() iter.Seq2[Record, error] {
 	}
 }
 
-// recordBuilder collects the records of a transcript in the order of a journal.
+// recordBuilder collects the records of an attempt in the order of a journal.
 type recordBuilder struct {
-	t            *Transcript
-	otherRecords []Record // not yet added
-	failedCalls  []Call   // not yet added
-	records      []newRecord
-	newIDs       []idPair // sorted by old at the end of build
+	t           *Attempt
+	notes       []Note // not yet added
+	failedCalls []Call // not yet added
+	records     []newRecord
+	newIDs      []idPair // sorted by old at the end of build
 }
 
 // newRecord is a record without an ID. Its data is not encoded yet.
@@ -80,14 +80,14 @@ func (b *recordBuilder) build() {
 	var reply *Entry
 	for i := range t.Entries {
 		e := &t.Entries[i]
-		b.addOtherRecords(e.Record)
+		b.addNotes(e.Record)
 		if e.Cause == CauseReply {
 			b.addUnreported(reply)
 			reply = e
 		}
 		b.addEntry(e, i, reply)
 	}
-	b.addOtherRecords(0)
+	b.addNotes(0)
 	b.addUnreported(reply)
 	for i := range b.failedCalls {
 		b.put(0, TypeCall, time.Time{}, &b.failedCalls[i])
@@ -106,12 +106,12 @@ func (b *recordBuilder) build() {
 	}
 }
 
-// addOtherRecords adds the other records with IDs below before, or all if before is 0.
-func (b *recordBuilder) addOtherRecords(before int) {
-	for len(b.otherRecords) > 0 && (before == 0 || b.otherRecords[0].ID < before) {
-		r := b.otherRecords[0]
+// addNotes adds the notes with IDs below before, or all if before is 0.
+func (b *recordBuilder) addNotes(before int) {
+	for len(b.notes) > 0 && (before == 0 || b.notes[0].ID < before) {
+		r := b.notes[0]
 		b.put(r.ID, r.Type, r.Time, r.Data)
-		b.otherRecords = b.otherRecords[1:]
+		b.notes = b.notes[1:]
 	}
 }
 
@@ -156,9 +156,9 @@ func (b *recordBuilder) addUnreported(reply *Entry) {
 }
 
 // addExecution adds an execution after its mini-tool requests.
-func (b *recordBuilder) addExecution(x *RecordedExecution, at time.Time) {
+func (b *recordBuilder) addExecution(x *Execution, at time.Time) {
 	for i := range x.ToolCalls {
-		b.put(x.ToolCalls[i].Record, TypeTool, x.ToolCalls[i].Start, x.ToolCalls[i].ToolCall)
+		b.put(x.ToolCalls[i].Record, TypeTool, x.ToolCalls[i].Start, x.ToolCalls[i])
 	}
-	b.put(x.Record, TypeExecution, at, x.Execution)
+	b.put(x.Record, TypeExecution, at, x)
 }

@@ -57,9 +57,9 @@ func writeToolJournal(t *testing.T) string {
 }
 
 // toolsByCommand returns a line per command with its requests, and a line per other record.
-func toolsByCommand(tr *trajectories.Transcript) string {
+func toolsByCommand(tr *trajectories.Attempt) string {
 	var all []string
-	describe := func(executions []trajectories.RecordedExecution) {
+	describe := func(executions []trajectories.Execution) {
 		for _, r := range executions {
 			line := r.Command + ":"
 			for _, c := range r.ToolCalls {
@@ -72,14 +72,14 @@ func toolsByCommand(tr *trajectories.Transcript) string {
 	for _, e := range tr.Entries {
 		describe(e.Executions)
 	}
-	for _, r := range tr.OtherRecords {
+	for _, r := range tr.Notes {
 		all = append(all, "other: "+string(r.Type))
 	}
 	return strings.Join(all, "\n")
 }
 
-func TestTranscriptTools(t *testing.T) {
-	tr, err := trajectories.BuildTranscript(trajectories.Read(writeToolJournal(t)))
+func TestToolCalls(t *testing.T) {
+	tr, err := trajectories.Fold(trajectories.Read(writeToolJournal(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestTranscriptTools(t *testing.T) {
 	if diff := cmp.Diff(commands, toolsByCommand(tr)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	again, err := trajectories.BuildTranscript(tr.Records())
+	again, err := trajectories.Fold(tr.Records())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,10 +2,10 @@ package trajectories
 
 import (
 	"cmp"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
-	"iter"
 	"strings"
 
 	"github.com/minibench/mini/internal/atomicfile"
@@ -19,91 +19,77 @@ const (
 	FormatV1 = "mini-swe-agent-1"
 )
 
-// WriteTrajFile writes the .traj.json file of a journal to path, for tools that read
-// trajectories of mini-swe-agent. It reads the journal three times, so that it need not
-// hold all records in memory.
-//
-// The file omits abandoned records, but includes their cost. An attempt that did not
-// end has no exit message and an empty exit status. Bytes that are not UTF-8 become
-// U+FFFD. The file contains the provider's responses if run.traj_response is set in
-// the configuration of the attempt, or if the attempt was imported.
+// WriteTrajFile writes the .traj.json file of a journal to path; see Attempt.WriteTraj. It holds
+// the attempt in memory.
 func WriteTrajFile(journal, path string) error {
 	return atomicfile.WriteFunc(path, 0o644, func(w io.Writer) error { return WriteTraj(w, journal) })
 }
 
 // WriteTraj is WriteTrajFile for an io.Writer.
 func WriteTraj(w io.Writer, journal string) error {
-	return writeTraj(w, Read(journal), ReadCurrentBranch(journal))
-}
-
-// WriteTrajRecords is WriteTrajFile for records, which must not include abandoned ones.
-// It iterates over the records twice.
-func WriteTrajRecords(records iter.Seq2[Record, error], path string) error {
-	return atomicfile.WriteFunc(path, 0o644, func(w io.Writer) error { return writeTraj(w, records, records) })
-}
-
-// writeTraj computes the totals from all records, and the messages from the records of
-// the current branch.
-func writeTraj(w io.Writer, all, currentBranch iter.Seq2[Record, error]) error {
-	s, err := summarizeTraj(all)
-	if err == nil {
-		err = s.write(w, currentBranch)
+	a := &Attempt{Omit: OmitExchanges | OmitPrompts | OmitResponses}
+	for r, err := range CheckOrder(Read(journal)) {
+		if err == nil {
+			err = a.Add(r)
+		}
+		if err != nil {
+			return fmt.Errorf("write .traj.json: %w", err)
+		}
+		if len(a.Entries) == 0 && a.hasTrajResponses() { // the header and the import record say so
+			a.Omit &^= OmitResponses
+		}
 	}
+	a.finish()
+	return a.WriteTraj(w)
+}
+
+// hasTrajResponses reports whether the .traj.json file has the provider's responses.
+func (a *Attempt) hasTrajResponses() bool {
+	var config struct {
+		Run struct {
+			Response bool `json:"traj_response"`
+		} `json:"run"`
+	}
+	return a.Import != nil || json.Unmarshal(a.Header.Config, &config) == nil && config.Run.Response
+}
+
+// WriteTraj writes the .traj.json file of the attempt, for tools that read trajectories of
+// mini-swe-agent. Each message is on its own line, so that people can read the file.
+//
+// The file omits abandoned records, but includes their cost. An attempt that did not
+// end has no exit message and an empty exit status. Bytes that are not UTF-8 become
+// U+FFFD. The file contains the provider's responses if run.traj_response is set in
+// the configuration of the attempt, or if the attempt was imported.
+func (a *Attempt) WriteTraj(w io.Writer) error {
+	err := a.writeTraj(w)
 	if err != nil {
 		return fmt.Errorf("write .traj.json: %w", err)
 	}
 	return nil
 }
 
-// trajSummary is the data of the file about the whole attempt.
-type trajSummary struct {
-	header  Header
-	source  *Import // nil unless the attempt was imported
-	outcome Outcome // with totals computed from the calls if the attempt did not end
-}
-
-func summarizeTraj(records iter.Seq2[Record, error]) (trajSummary, error) {
-	var s trajSummary
-	var steps int
-	var cost model.Cost
-	var usage model.Usage
-	ended := false
-	for r, err := range records {
-		if err != nil {
-			return s, err
+func (a *Attempt) writeTraj(w io.Writer) error {
+	info, err := a.trajInfo()
+	if err != nil {
+		return err
+	}
+	if err := writeJSON(w, `{"info": `, info, ",\n\"messages\": ["); err != nil {
+		return err
+	}
+	c := trajConverter{Attempt: a, imported: a.Import != nil, responses: a.hasTrajResponses()}
+	separator := "\n"
+	for i := range a.Entries {
+		if err := writeJSON(w, separator, newTrajMessage(a.Entries[i].Message.Message, c.extra(&a.Entries[i], i)), ""); err != nil {
+			return err
 		}
-		switch r.Type {
-		case TypeHeader:
-			err = json.Unmarshal(r.Data, &s.header)
-		case TypeImport:
-			s.source = &Import{}
-			err = json.Unmarshal(r.Data, s.source)
-		case TypeCall, TypeSummary, TypeChildCall:
-			var c struct {
-				Cost  model.Cost  `json:"cost"`
-				Usage model.Usage `json:"usage"`
-			}
-			err = json.Unmarshal(r.Data, &c)
-			if IsStep(r) {
-				steps++
-			}
-			if !s.header.IsInherited(r.ID) { // the original attempt paid for inherited calls
-				cost, usage = cost+c.Cost, usage.Add(c.Usage)
-			}
-		case TypeResume: // an outcome before it is no longer valid
-			ended, s.outcome = false, Outcome{}
-		case TypeOutcome:
-			ended = true
-			err = json.Unmarshal(r.Data, &s.outcome)
-		}
-		if err != nil {
-			return s, fmt.Errorf("record %d: %w", r.ID, err)
+		separator = ",\n"
+	}
+	if a.Outcome != nil {
+		if err := writeJSON(w, separator, c.exitMessage(), ""); err != nil {
+			return err
 		}
 	}
-	if !ended {
-		s.outcome.Steps, s.outcome.Cost, s.outcome.Usage = steps, cost, usage
-	}
-	return s, nil
+	return writeJSON(w, "\n],\n\"trajectory_format\": \""+FormatV2+"\",\n\"instance_id\": ", a.Header.InstanceID, "}\n")
 }
 
 // trajInfo is the "info" object of the file.
@@ -131,41 +117,33 @@ type trajInfo struct {
 	Autosubmitted bool   `json:"autosubmitted,omitempty"`
 }
 
-func (s trajSummary) info() (trajInfo, error) {
+func (a *Attempt) trajInfo() (trajInfo, error) {
 	var info trajInfo
-	if len(s.header.Config) > 0 {
-		if err := json.Unmarshal(s.header.Config, &info.Config); err != nil {
+	h := &a.Header
+	if len(h.Config) > 0 {
+		if err := json.Unmarshal(h.Config, &info.Config); err != nil {
 			return info, fmt.Errorf("configuration in the header: %w", err)
 		}
 	}
-	info.Config.AgentType = s.header.AgentName()
-	info.MiniVersion = s.header.MiniVersion
-	if s.source != nil {
-		info.setSource(*s.source, s.header.ModelName)
+	info.Config.AgentType = h.AgentName()
+	info.MiniVersion = h.MiniVersion
+	if a.Import != nil {
+		info.setSource(*a.Import, h.ModelName)
 	}
 	for _, part := range []*json.RawMessage{&info.Config.Agent, &info.Config.Model, &info.Config.Environment} {
 		if len(*part) == 0 {
 			*part = json.RawMessage("{}")
 		}
 	}
-	info.Config.ModelType = cmp.Or(s.header.ModelClass, info.Config.ModelType)
-	info.Config.EnvironmentType = cmp.Or(s.header.EnvironmentClass, info.Config.EnvironmentType)
-	info.Stats.Cost, info.Stats.Calls = s.outcome.Cost.IfKnown(s.outcome.Usage), s.outcome.Steps
-	info.ExitStatus, info.Submission = s.outcome.ExitStatus, string(s.outcome.Submission)
-	info.PartialPatch, info.Autosubmitted = string(s.outcome.PartialPatch), s.outcome.Autosubmitted
-	info.Exception, info.Traceback = s.outcome.Error, s.outcome.Stack
+	info.Config.ModelType = cmp.Or(h.ModelClass, info.Config.ModelType)
+	info.Config.EnvironmentType = cmp.Or(h.EnvironmentClass, info.Config.EnvironmentType)
+	spent := a.Totals.Spent()
+	o := cmp.Or(a.Outcome, &Outcome{Steps: spent.Steps, Cost: spent.Cost, Usage: spent.Usage})
+	info.Stats.Cost, info.Stats.Calls = o.Cost.IfKnown(o.Usage), o.Steps
+	info.ExitStatus, info.Submission = o.ExitStatus, string(o.Submission)
+	info.PartialPatch, info.Autosubmitted = string(o.PartialPatch), o.Autosubmitted
+	info.Exception, info.Traceback = o.Error, o.Stack
 	return info, nil
-}
-
-// withResponses reports whether the configuration of the attempt requests the
-// provider's responses in the file.
-func (s trajSummary) withResponses() bool {
-	var config struct {
-		Run struct {
-			Response bool `json:"traj_response"`
-		} `json:"run"`
-	}
-	return json.Unmarshal(s.header.Config, &config) == nil && config.Run.Response
 }
 
 // setSource restores the configuration and the agent of an imported attempt.
@@ -191,37 +169,6 @@ func (i *trajInfo) setSource(source Import, modelName string) {
 	}
 }
 
-// write writes the file. Each message is on its own line, so that people can read the
-// file. Messages are encoded one at a time, to save memory.
-func (s trajSummary) write(w io.Writer, records iter.Seq2[Record, error]) error {
-	info, err := s.info()
-	if err != nil {
-		return err
-	}
-	if err := writeJSON(w, `{"info": `, info, ",\n\"messages\": ["); err != nil {
-		return err
-	}
-	converter := trajConverter{responses: s.withResponses(), imported: s.source != nil}
-	separator := "\n"
-	for r, err := range records {
-		if err != nil {
-			return err
-		}
-		m, err := converter.convert(r)
-		if err != nil {
-			return fmt.Errorf("record %d: %w", r.ID, err)
-		}
-		if m == nil {
-			continue
-		}
-		if err := writeJSON(w, separator, m, ""); err != nil {
-			return err
-		}
-		separator = ",\n"
-	}
-	return writeJSON(w, "\n],\n\"trajectory_format\": \""+FormatV2+"\",\n\"instance_id\": ", s.header.InstanceID, "}\n")
-}
-
 func writeJSON(w io.Writer, prefix string, v any, suffix string) error {
 	b, err := encode(v)
 	if err != nil {
@@ -233,4 +180,47 @@ func writeJSON(w io.Writer, prefix string, v any, suffix string) error {
 		}
 	}
 	return nil
+}
+
+// trajMessage is an element of "messages" of a .traj.json file, in the format of OpenAI
+// chat completions. The journal uses the same format except for images.
+type trajMessage struct {
+	Role      model.Role       `json:"role"`
+	Content   any              `json:"content"` // a string, or parts if there are images
+	Reasoning string           `json:"reasoning_content,omitempty"`
+	Calls     []model.ToolCall `json:"tool_calls,omitempty"`
+	CallID    string           `json:"tool_call_id,omitempty"`
+	// ProviderData is an extension of mini, see model.Message.
+	ProviderData json.RawMessage `json:"kept,omitempty"`
+	Extra        any             `json:"extra,omitempty"`
+}
+
+func newTrajMessage(m model.Message, extra any) *trajMessage {
+	return &trajMessage{
+		Role: m.Role, Content: messageContent(m), Reasoning: m.Reasoning,
+		Calls: m.ToolCalls, CallID: m.ToolCallID, ProviderData: m.ProviderData, Extra: extra,
+	}
+}
+
+// contentPart is an element of Content if the message has images.
+type contentPart struct {
+	Type  string    `json:"type"` // "text" or "image_url"
+	Text  string    `json:"text,omitempty"`
+	Image *imageURL `json:"image_url,omitempty"`
+}
+
+type imageURL struct {
+	URL string `json:"url"`
+}
+
+func messageContent(m model.Message) any {
+	if len(m.Images) == 0 {
+		return m.Content
+	}
+	parts := []contentPart{{Type: "text", Text: m.Content}}
+	for _, i := range m.Images {
+		url := "data:" + i.MediaType + ";base64," + base64.StdEncoding.EncodeToString(i.Data)
+		parts = append(parts, contentPart{Type: "image_url", Image: &imageURL{url}})
+	}
+	return parts
 }

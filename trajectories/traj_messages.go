@@ -9,20 +9,16 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// trajConverter converts records to messages of a .traj.json file. The call or the
-// execution before a message provides its extra fields. Each provides them only once.
+// trajConverter converts the entries of an attempt, in order, to messages of a .traj.json
+// file. The call or the execution of a message provides its extra fields.
 type trajConverter struct {
+	*Attempt
 	responses bool // include the provider's responses
 	// imported is set for imported attempts, whose messages contain all data since the
 	// original file may be lost.
-	imported     bool
-	call         *Call      // not used by a message so far
-	reply        *Message   // the newest reply
-	compactions  int        // number of compactions so far
-	answered     bool       // the reply has an observation, or a rejection that is not a tool message
-	execution    *Execution // not used by a message so far
-	pendingTools []ToolCall // tool calls without an execution so far
-	tools        []ToolCall // tool calls of execution
+	imported bool
+	newest   *Entry // the newest reply so far; nil before the first
+	answered bool   // the reply has an observation, or a rejection that is not a tool message
 }
 
 // trajAction is a command that the agent or the user runs.
@@ -82,71 +78,54 @@ type exitExtra struct {
 // roleExit is the role of the exit message, the last message of a finished attempt.
 const roleExit model.Role = "exit"
 
-// convert converts a record to a message. It returns nil if the record has none.
-func (t *trajConverter) convert(r Record) (*trajMessage, error) {
-	switch r.Type {
-	case TypeCall:
-		t.call = &Call{}
-		return nil, json.Unmarshal(r.Data, t.call)
-	case TypeCompaction:
-		t.compactions++
-		return nil, nil
-	case TypeExecution:
-		t.execution = &Execution{}
-		t.tools, t.pendingTools = t.pendingTools, nil
-		return nil, json.Unmarshal(r.Data, t.execution)
-	case TypeTool:
-		var c ToolCall
-		if err := json.Unmarshal(r.Data, &c); err != nil {
-			return nil, err
-		}
-		t.pendingTools = append(t.pendingTools, c)
-		return nil, nil
-	case TypeResume:
-		t.pendingTools = nil // the command was abandoned
-		return nil, nil
-	case TypeMessage:
-		var m Message
-		if err := json.Unmarshal(r.Data, &m); err != nil {
-			return nil, err
-		}
-		return newTrajMessage(m.Message, t.extra(m, r.Time)), nil
-	case TypeOutcome:
-		var o Outcome
-		if err := json.Unmarshal(r.Data, &o); err != nil {
-			return nil, err
-		}
-		return t.exitMessage(o), nil
+// execution returns the execution that entry e with the given index reports, nil if there is
+// none.
+func (t *trajConverter) execution(e *Entry, index int) *Execution {
+	executions := t.SetupExecutions
+	switch {
+	case e.Cause == CauseUserCommand:
+		executions = e.Executions
+	case t.newest != nil:
+		executions = t.newest.Executions
 	}
-	return nil, nil
+	for i := len(executions) - 1; i >= 0; i-- {
+		if x := &executions[i]; x.ObservationEntry == index || t.newest == nil && x.Record < e.Record {
+			return x
+		}
+	}
+	return nil
 }
 
 // exitMessage returns the message for the outcome.
-func (t *trajConverter) exitMessage(o Outcome) *trajMessage {
+func (t *trajConverter) exitMessage() *trajMessage {
+	o := t.Outcome
 	content := cmp.Or(string(o.Submission), o.ExitStatus)
 	extra := exitExtra{Status: o.ExitStatus, Submission: string(o.Submission)}
-	if x := t.execution; t.imported && x != nil && t.reply != nil {
-		observation := x.observation(x.Start.Add(time.Duration(x.Duration)))
-		extra.observationExtra = &observation
+	if t.imported && t.newest != nil {
+		for _, x := range t.newest.Executions {
+			if x.ObservationEntry < 0 {
+				observation := x.observation(x.Start.Add(time.Duration(x.Duration)))
+				extra.observationExtra = &observation
+			}
+		}
 	}
 	return newTrajMessage(model.Message{Role: roleExit, Content: content}, extra)
 }
 
-// extra returns the extra data of a message that was recorded at time at, or nil.
-func (t *trajConverter) extra(m Message, at time.Time) any {
+// extra returns the extra data of the message of entry e with the given index, or nil.
+func (t *trajConverter) extra(e *Entry, index int) any {
+	m, at := e.Message, e.Time
 	switch m.Cause {
 	case CauseReply:
-		e := t.replyExtra(m, at)
-		t.reply, t.answered, t.call, t.execution = &m, false, nil, nil
-		return e
+		t.newest, t.answered = e, false
+		return t.replyExtra(e)
 	case CauseObservation, CauseMalformedPatch:
 		t.answered = true
-		if x := t.execution; x != nil {
-			t.execution = nil
-			e := x.observation(at)
-			e.Tools = t.tools
-			e.TimedOut = t.imported && x.TimedOut
-			return e
+		if x := t.execution(e, index); x != nil {
+			observation := x.observation(at)
+			observation.Tools = x.ToolCalls
+			observation.TimedOut = t.imported && x.TimedOut
+			return observation
 		}
 	case CauseFormatError:
 		return t.rejection("FormatError", m, at)
@@ -159,7 +138,7 @@ func (t *trajConverter) extra(m Message, at time.Time) any {
 	case CauseFollowUp:
 		return interruptExtra{Type: "UserNewTask", Timestamp: timestamp(at)}
 	case CauseUserCommand:
-		return t.userCommand(m, at)
+		return t.userCommand(e, index)
 	}
 	if t.imported {
 		return plainExtra{timestamp(at), m.Cause}
@@ -173,31 +152,36 @@ type commandExtra struct {
 	*observationExtra
 }
 
-func (t *trajConverter) userCommand(m Message, at time.Time) commandExtra {
-	e := commandExtra{Actions: []trajAction{}}
-	for _, command := range m.Actions {
-		e.Actions = append(e.Actions, trajAction{Command: command})
+func (t *trajConverter) userCommand(e *Entry, index int) commandExtra {
+	extra := commandExtra{Actions: []trajAction{}}
+	for _, command := range e.Actions {
+		extra.Actions = append(extra.Actions, trajAction{Command: command})
 	}
-	if x := t.execution; x != nil {
-		observation := x.observation(at)
-		observation.Tools = t.tools
-		e.observationExtra, t.execution = &observation, nil
+	if x := t.execution(e, index); x != nil {
+		observation := x.observation(e.Time)
+		observation.Tools = x.ToolCalls
+		extra.observationExtra = &observation
 	}
-	return e
+	return extra
 }
 
-func (t *trajConverter) replyExtra(m Message, at time.Time) replyExtra {
-	e := replyExtra{Actions: []trajAction{}, Timestamp: timestamp(at), Compactions: t.compactions}
-	if c := t.call; c != nil {
+func (t *trajConverter) replyExtra(m *Entry) replyExtra {
+	e := replyExtra{Actions: []trajAction{}, Timestamp: timestamp(m.Time)}
+	for _, c := range t.Compactions {
+		if c.Record < m.Record {
+			e.Compactions++
+		}
+	}
+	if c := m.Call; c != nil {
 		e.Model, e.Cost = c.Model, c.Cost.IfKnown(c.Usage)
-		if t.responses || t.imported {
+		if t.responses {
 			e.Response = c.Raw
 		}
 		if t.imported && len(c.Raw) == 0 {
 			e.Response = c.usageResponse()
 		}
 	}
-	ids := ActionCallIDs(m)
+	ids := ActionCallIDs(m.Message)
 	for i, command := range m.Actions {
 		e.Actions = append(e.Actions, trajAction{Command: command, CallID: ids[i]})
 	}
@@ -261,11 +245,12 @@ func (t *trajConverter) rejection(kind string, m Message, at time.Time) interrup
 	if t.imported {
 		e.Timestamp = timestamp(at)
 	}
-	if t.reply == nil || t.answered && m.Role != model.Tool {
+	reply := t.newest
+	if reply == nil || t.answered && m.Role != model.Tool {
 		return e
 	}
-	count := max(len(t.reply.Actions), len(t.reply.ToolCalls))
-	e.Actions, e.ModelResponse = &count, &t.reply.Content
+	count, content := max(len(reply.Actions), len(reply.ToolCalls)), reply.Content
+	e.Actions, e.ModelResponse = &count, &content
 	t.answered = m.Role != model.Tool // other tool calls of the reply may be rejected too
 	return e
 }

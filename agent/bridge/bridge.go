@@ -49,13 +49,17 @@ type Config struct {
 	Dialects []string
 	// AllowServerTools keeps the tools that run at the provider.
 	AllowServerTools bool
-	// Begin is called before each model request. An error refuses it.
-	Begin func() error
-	// Record is called for each model request that Begin allowed, before the agent can
+	// Begin is called before each request to the provider; isCount is set if it only
+	// counts tokens. An error refuses it.
+	Begin func(isCount bool) error
+	// Record is called for each request that Begin allowed, before the agent can
 	// read the end of the answer.
 	Record func(Exchange) error
 	// OnUnknown is called for the first requests to an unknown path.
 	OnUnknown func(endpoint string)
+	// Warn is called once for each field that is dropped and for each reason to refuse a
+	// request, up to a limit; may be nil.
+	Warn func(text string)
 }
 
 // Bridge serves the connections of one attempt.
@@ -69,15 +73,16 @@ type Bridge struct {
 	large   chan struct{}  // semaphore of large requests
 	served  sync.WaitGroup // Serve and handlers
 
-	mu      sync.Mutex
-	closed  bool
-	unknown map[string]bool
+	mu     sync.Mutex
+	closed bool
+	counts int                        // requests that count tokens
+	seen   map[string]map[string]bool // what was reported, by kind
 }
 
 // New starts a Bridge. The pauses of ctx (see model.WithPause) begin while all open
 // requests wait for the provider.
 func New(ctx context.Context, c Config) *Bridge {
-	b := &Bridge{config: c, token: "mini-" + rand.Text(), large: make(chan struct{}, maxLarge), unknown: map[string]bool{}}
+	b := &Bridge{config: c, token: "mini-" + rand.Text(), large: make(chan struct{}, maxLarge), seen: map[string]map[string]bool{}}
 	b.conns = connListener{conns: make(chan net.Conn, maxQueue), closed: make(chan struct{})}
 	b.waits.begin = func() func() { return model.BeginPause(ctx) }
 	b.server = &http.Server{
@@ -137,29 +142,33 @@ func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, route.dialect, http.StatusUnauthorized, "invalid API key: use the key that mini has set")
 	case route.kind == kindModels:
 		b.listModels(w, r)
-	case route.kind == kindModel:
+	case route.kind == kindModel || route.kind == kindCount:
 		b.serveModel(w, r, route)
-	case route.kind == kindCount:
-		b.serveCount(w, r, route)
 	default:
-		b.reportUnknown(r.Method + " " + r.URL.Path)
+		b.report("UnknownEndpoint", r.Method+" "+r.URL.Path, b.config.OnUnknown)
 		refuse(w, route.dialect, http.StatusNotFound, "unknown endpoint: "+r.Method+" "+r.URL.Path)
 	}
 }
 
-// maxUnknown bounds how many unknown endpoints are reported.
-const maxUnknown = 20
+const (
+	maxReports = 20 // of each kind
+	maxReport  = 500
+)
 
-func (b *Bridge) reportUnknown(endpoint string) {
+// report calls f with a text, unless it did so before for this kind or there are too many.
+func (b *Bridge) report(kind, text string, f func(string)) {
+	text = strings.ToValidUTF8(text[:min(len(text), maxReport)], "")
 	b.mu.Lock()
-	endpoint = endpoint[:min(len(endpoint), 200)]
-	report := !b.unknown[endpoint] && len(b.unknown) < maxUnknown
-	if report {
-		b.unknown[endpoint] = true
+	if b.seen[kind] == nil {
+		b.seen[kind] = map[string]bool{}
+	}
+	isNew := !b.seen[kind][text] && len(b.seen[kind]) < maxReports
+	if isNew {
+		b.seen[kind][text] = true
 	}
 	b.mu.Unlock()
-	if report && b.config.OnUnknown != nil {
-		b.config.OnUnknown(endpoint)
+	if isNew && f != nil {
+		f(text)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -44,6 +45,9 @@ type fixture struct {
 
 	mu        sync.Mutex
 	exchanges []bridge.Exchange
+	warnings  []string
+	sent      []http.Header // of requests to the provider
+	begun     int
 	refuse    error // returned by Begin
 }
 
@@ -68,15 +72,21 @@ func start(t *testing.T, c fake.Config, change func(*bridge.Config)) *fixture {
 		defer close(served)
 		_ = f.provider.Serve(l) // ends with Close
 	}()
-	toProvider := &http.Client{Transport: &http.Transport{DialContext: l.DialContext}}
+	toProvider := &http.Client{Transport: recordHeaders{f, &http.Transport{DialContext: l.DialContext}}}
 	m := raw.New(raw.Config{BaseURL: "http://fake/v1", Key: key, Price: price, HTTPClient: toProvider})
 	cfg := bridge.Config{
 		Model: retry.New(ratelimit.New(ratelimit.Config{}).Wrap(m), retry.Policy{}), ModelName: "real",
 		Dialects: []string{"chat", "responses", "messages", "gemini"},
-		Begin: func() error {
+		Begin: func(bool) error {
 			f.mu.Lock()
 			defer f.mu.Unlock()
+			f.begun++
 			return f.refuse
+		},
+		Warn: func(text string) {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.warnings = append(f.warnings, text)
 		},
 		Record: func(x bridge.Exchange) error {
 			f.mu.Lock()
@@ -104,6 +114,19 @@ func start(t *testing.T, c fake.Config, change func(*bridge.Config)) *fixture {
 		<-served
 	})
 	return f
+}
+
+// recordHeaders records the headers of the requests to the provider.
+type recordHeaders struct {
+	f *fixture
+	*http.Transport
+}
+
+func (r recordHeaders) RoundTrip(req *http.Request) (*http.Response, error) {
+	r.f.mu.Lock()
+	r.f.sent = append(r.f.sent, req.Header.Clone())
+	r.f.mu.Unlock()
+	return r.Transport.RoundTrip(req)
 }
 
 func (f *fixture) dial() net.Conn {
@@ -315,8 +338,6 @@ func TestOtherEndpoints(t *testing.T) {
 	}{
 		{http.MethodGet, "/v1/models", 200, `"real"`},
 		{http.MethodGet, "/", 200, ""},
-		{http.MethodPost, "/v1/messages/count_tokens", 200, "input_tokens"},
-		{http.MethodPost, "/v1beta/models/x:countTokens", 200, "totalTokens"},
 		{http.MethodPost, "/v1/embeddings", 404, "unknown endpoint"},
 		{http.MethodPost, "/v1/embeddings", 404, "unknown endpoint"},
 		{http.MethodGet, "/v1/../../etc/passwd", 404, "unknown endpoint"},
@@ -465,5 +486,103 @@ func TestGarbage(t *testing.T) {
 				_ = conn.Close()
 			})
 		})
+	}
+}
+
+// counts are requests that count tokens.
+func counts() []dialectRequest {
+	return []dialectRequest{
+		{"messages", "/v1/messages/count_tokens?beta=true", `{"model":"mine","messages":[{"role":"user","content":"do it"}],"mcp_servers":[],"tools":[{"type":"web_search_20250305","name":"web_search"}]}`, "X-Api-Key"},
+		{"gemini", "/v1beta/models/mine:countTokens", `{"contents":[{"role":"user","parts":[{"text":"do it"}]}],"model":"models/mine","tools":[{"urlContext":{}}]}`, "X-Goog-Api-Key"},
+	}
+}
+
+// TestCounts: a request that counts tokens is checked, limited and recorded as any other.
+func TestCounts(t *testing.T) {
+	f := start(t, fake.Config{}, nil)
+	for i, r := range counts() {
+		resp, body := f.post(t.Context(), r)
+		if resp.StatusCode != http.StatusOK || !strings.Contains(strings.ToLower(body), "tokens") {
+			t.Errorf("%s: status %d, %s", r.name, resp.StatusCode, body)
+		}
+		x := f.exchanges[i]
+		if !x.IsCount || x.Request.Get("tools") != nil || !strings.Contains(fmt.Sprint(x.Edits), "field dropped") || x.Reply.Usage != (model.Usage{}) || string(x.Reply.Raw) != body {
+			t.Errorf("%s: exchange %+v", r.name, x)
+		}
+		remote := r
+		remote.body = strings.Replace(r.body, `"user",`, `"user","file":{"fileUri":"https://example.org/x"},`, 1)
+		large := r
+		large.body = r.body[:1] + strings.Repeat(" ", 64<<20) + r.body[1:]
+		twice := r
+		twice.body = r.body[:1] + `"Tools":[],` + r.body[1:]
+		for want, bad := range map[string]dialectRequest{"an address on the network": remote, "64 MiB": large, "Tools": twice} {
+			if resp, body := f.post(t.Context(), bad); resp.StatusCode < 400 || resp.StatusCode >= 500 || !strings.Contains(body, want) {
+				t.Errorf("%s: status %d, %s, want %s", r.name, resp.StatusCode, body, want)
+			}
+		}
+	}
+	f.refuse = errors.New("LimitsExceeded")
+	for _, r := range counts() {
+		if resp, body := f.post(t.Context(), r); resp.StatusCode != http.StatusBadRequest || !strings.Contains(body, "attempt limit reached") {
+			t.Errorf("%s: status %d, %s", r.name, resp.StatusCode, body)
+		}
+	}
+	f.refuse = nil
+	status := 0
+	for range 1000 {
+		resp, _ := f.post(t.Context(), counts()[0])
+		status = resp.StatusCode
+	}
+	if status != http.StatusBadRequest || len(f.exchanges) >= 1000 || f.begun != len(f.exchanges)+2 {
+		t.Errorf("status %d, %d exchanges, %d begun", status, len(f.exchanges), f.begun)
+	}
+}
+
+// TestDropped: fields and headers that the provider does not get, and what is refused, are
+// named once.
+func TestDropped(t *testing.T) {
+	f := start(t, fake.Config{}, nil)
+	for _, r := range requests(false) {
+		r.body = r.body[:1] + `"plugins":[{"id":"web"}],` + r.body[1:]
+		for range 2 {
+			if resp, body := f.post(t.Context(), r, func(h http.Header) {
+				h.Set("OpenAI-Organization", "org-other")
+				h.Set("OpenAI-Project", "proj-other")
+				h.Set("Anthropic-Version", "2000-01-01")
+				h.Set("Anthropic-Beta", "context-management-2025-06-27, x-1")
+				h.Set("X-Other", "1")
+			}); resp.StatusCode != http.StatusOK {
+				t.Errorf("%s: status %d, %s", r.name, resp.StatusCode, body)
+			}
+		}
+		r.body = strings.Replace(r.body, `"do it"`, `[{"type":"image_url","image_url":"https://example.org/x"}]`, 1)
+		f.post(t.Context(), r)
+	}
+	for _, h := range f.sent {
+		for name := range h {
+			if slices.Contains([]string{"Openai-Organization", "Openai-Project", "X-Other"}, name) {
+				t.Errorf("the header %s was sent", name)
+			}
+		}
+		if v := h.Get("Anthropic-Version"); v != "" && (v != "2023-06-01" || h.Get("Anthropic-Beta") == "") {
+			t.Errorf("headers %v", h)
+		}
+	}
+	for _, x := range f.exchanges {
+		if x.Request.Get("plugins") != nil || !strings.Contains(fmt.Sprint(x.Edits), "field dropped: plugins") {
+			t.Errorf("%s: %s, edits %v", x.Dialect, x.Request.Bytes(), x.Edits)
+		}
+	}
+	// The requests of chat and messages are refused for the same reason.
+	for text, want := range map[string]int{"FieldDropped: the field plugins": 4, "RequestRefused: ": 3} {
+		n := 0
+		for _, w := range f.warnings {
+			if strings.HasPrefix(w, text) {
+				n++
+			}
+		}
+		if n != want {
+			t.Errorf("%d warnings %q, want %d: %q", n, text, want, f.warnings)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"time"
@@ -15,6 +16,7 @@ import (
 
 // Exchange is one model request of the agent and its answer.
 type Exchange struct {
+	IsCount bool // it only counts tokens, and costs nothing
 	Dialect string
 	Path    string
 	Headers map[string]string // that tell the thread
@@ -33,7 +35,13 @@ type Exchange struct {
 	Cancelled      bool  // the agent did not wait for the answer
 }
 
-// serveModel answers a model request.
+// maxCounts bounds the requests of an attempt that count tokens.
+const maxCounts = 1000
+
+// countTimeout bounds such a request with its retries.
+const countTimeout = time.Minute
+
+// serveModel answers a model request, or one that counts tokens.
 func (b *Bridge) serveModel(w http.ResponseWriter, r *http.Request, t route) {
 	body, release, status := b.readBody(w, r)
 	defer release()
@@ -53,6 +61,7 @@ func (b *Bridge) serveModel(w http.ResponseWriter, r *http.Request, t route) {
 	defer func() { answer.end(ok) }()
 	x, err := b.parse(r, t, body)
 	if err != nil {
+		b.report("RequestRefused", "RequestRefused: "+err.Error(), b.config.Warn)
 		out.fail(http.StatusBadRequest, t.dialect.Problem(http.StatusBadRequest, err.Error()))
 		return
 	}
@@ -60,11 +69,22 @@ func (b *Bridge) serveModel(w http.ResponseWriter, r *http.Request, t route) {
 		out.fail(http.StatusNotFound, t.dialect.Problem(http.StatusNotFound, "the model's provider does not speak this dialect ("+t.dialect.Name()+")"))
 		return
 	}
-	if err := b.config.Begin(); err != nil {
+	if x.IsCount && !b.mayCount() {
+		out.fail(http.StatusBadRequest, t.dialect.Problem(http.StatusBadRequest, fmt.Sprintf("an attempt counts tokens at most %d times; estimate them", maxCounts)))
+		return
+	}
+	if err := b.config.Begin(x.IsCount); err != nil {
 		out.fail(http.StatusBadRequest, t.dialect.Problem(http.StatusBadRequest, "attempt limit reached: "+err.Error()))
 		return
 	}
 	ok = b.exchange(r, out, x, b.providerPath(r, t))
+}
+
+func (b *Bridge) mayCount() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.counts++
+	return b.counts <= maxCounts
 }
 
 // exchange sends a request to the provider, records it, and ends the answer. It reports
@@ -73,16 +93,23 @@ func (b *Bridge) exchange(r *http.Request, out *answerWriter, x *Exchange, path 
 	ctx, done := b.waits.track(r.Context())
 	defer done()
 	d := dialect.ByName(x.Dialect)
-	request := &raw.Exchange{Dialect: d, Path: path, Header: passedHeaders(r.Header), Body: x.Request.Bytes(), Send: out.send}
+	request := &raw.Exchange{Dialect: d, Path: path, Header: providerHeaders(d, r.Header), Body: x.Request.Bytes(), Send: out.send}
+	estimate := raw.Estimate(request.Body)
+	if x.IsCount {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, countTimeout)
+		defer cancel()
+		request.Dialect, estimate = countDialect{d}, nil
+	}
 	if x.Dialect == "chat" && x.Stream && hasEdit(x.Edits, editUsage) {
 		request.Drop = dialect.IsUsageOnly
 	}
 	if x.Stream {
 		defer out.keepAlive()()
 	}
-	x.Reply, x.Err = b.config.Model.Query(raw.WithExchange(ctx, request), raw.Estimate(request.Body))
+	x.Reply, x.Err = b.config.Model.Query(raw.WithExchange(ctx, request), estimate)
 	x.Duration = time.Since(x.Start)
-	x.Cancelled = x.Err != nil && ctx.Err() != nil
+	x.Cancelled = x.Err != nil && r.Context().Err() != nil
 	usable := x.Err == nil || !x.Cancelled && isRefusal(x.Err) && (request.Answer != nil || request.Rest != nil)
 	if err := b.config.Record(*x); err != nil {
 		out.fail(http.StatusInternalServerError, d.Problem(http.StatusInternalServerError, "the exchange cannot be recorded"))
@@ -94,6 +121,8 @@ func (b *Bridge) exchange(r *http.Request, out *answerWriter, x *Exchange, path 
 		out.finish(request.Rest)
 	case usable:
 		out.whole(request.Answer)
+	case x.IsCount: // agents then estimate
+		out.fail(http.StatusNotFound, d.Problem(http.StatusNotFound, "the provider does not count tokens"))
 	default:
 		out.fail(failure(d, request, x.Err))
 	}
@@ -132,13 +161,17 @@ func hasEdit(edits []string, edit string) bool {
 
 // parse reads and edits a request. Its error is for the agent.
 func (b *Bridge) parse(r *http.Request, t route, body []byte) (*Exchange, error) {
-	request, err := dialect.ParseBody(body)
+	request, dropped, err := dialect.ParseRequest(t.dialect, body, b.config.AllowServerTools)
 	if err != nil {
 		return nil, err
 	}
 	x := &Exchange{
-		Dialect: t.dialect.Name(), Path: r.URL.Path, Headers: threadHeaders(r.Header), Request: request, Start: time.Now(),
-		HasTools: dialect.HasTools(request), Stream: string(request.Get("stream")) == "true", RequestedModel: request.Text("model"),
+		IsCount: t.kind == kindCount, Dialect: t.dialect.Name(), Path: r.URL.Path, Headers: threadHeaders(r.Header), Request: request, Start: time.Now(),
+		HasTools: dialect.HasTools(request), Stream: t.kind == kindModel && string(request.Get("stream")) == "true", RequestedModel: request.Text("model"),
+	}
+	for _, name := range dropped {
+		x.Edits = append(x.Edits, "field dropped: "+name)
+		b.report("FieldDropped", "FieldDropped: the field "+name+" of the agent's requests ("+x.Dialect+") is not sent to the provider", b.config.Warn)
 	}
 	if x.Messages, err = t.dialect.Messages(request); err != nil {
 		return nil, err
@@ -191,36 +224,13 @@ func (b *Bridge) readBody(w http.ResponseWriter, r *http.Request) (body []byte, 
 	return nil, release, http.StatusRequestEntityTooLarge
 }
 
-// serveCount passes on a request that counts tokens. The provider may not have it; agents
-// then estimate.
-func (b *Bridge) serveCount(w http.ResponseWriter, r *http.Request, t route) {
-	body, release, status := b.readBody(w, r)
-	defer release()
-	request, err := dialect.ParseBody(body)
-	if status != 0 || err != nil || !b.speaks(t.dialect) {
-		refuse(w, t.dialect, http.StatusNotFound, "tokens cannot be counted")
-		return
-	}
-	if t.model == "" {
-		name, _ := json.Marshal(b.config.ModelName) // strings always encode
-		request.Set("model", name)
-	}
-	x := &raw.Exchange{
-		Dialect: countDialect{t.dialect}, Path: b.providerPath(r, t), Header: passedHeaders(r.Header), Body: request.Bytes(),
-		Send: func([]byte) error { return errors.New("the count is streamed") },
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
-	defer cancel()
-	if _, err := b.config.Model.Query(raw.WithExchange(ctx, x), nil); err != nil || x.Answer == nil {
-		refuse(w, t.dialect, http.StatusNotFound, "the provider does not count tokens")
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(x.Answer) // the agent may be gone
-}
-
 // countDialect reads answers that count tokens, which cost nothing.
 type countDialect struct{ dialect.Dialect }
 
 // Reply implements dialect.Dialect.
-func (countDialect) Reply([]byte, model.Price) (model.Reply, error) { return model.Reply{}, nil }
+func (countDialect) Reply(body []byte, _ model.Price) (model.Reply, error) {
+	if !json.Valid(body) {
+		return model.Reply{}, errors.New("read count: the answer is not JSON")
+	}
+	return model.Reply{Raw: body}, nil
+}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/minibench/mini/internal/lazyregexp"
 	"github.com/minibench/mini/model/dialect"
 )
 
@@ -16,7 +17,7 @@ const (
 	kindRoot
 	kindModels
 	kindModel
-	kindCount // counts tokens; costs nothing
+	kindCount // counts tokens
 )
 
 // route is what a request is for.
@@ -104,17 +105,19 @@ func (b *Bridge) providerPath(r *http.Request, t route) string {
 // speaks reports whether the provider speaks a dialect.
 func (b *Bridge) speaks(d dialect.Dialect) bool { return slices.Contains(b.config.Dialects, d.Name()) }
 
-// passedHeaders returns the headers of a request that the provider gets: beta features are
-// refused without theirs.
-func passedHeaders(in http.Header) http.Header {
-	out := http.Header{}
-	for name, values := range in {
-		lower := strings.ToLower(name)
-		if lower == "anthropic-version" || lower == "anthropic-beta" || strings.HasPrefix(lower, "openai-") {
-			out[name] = values
-		}
+const maxBetas = 1000 // bytes
+
+// betas matches the names of beta features.
+var betas = lazyregexp.New(`^[a-z0-9-]+( *, *[a-z0-9-]+)*$`)
+
+// providerHeaders returns the headers of the agent that the provider gets: the names of
+// beta features, whose fields are refused without them.
+func providerHeaders(d dialect.Dialect, in http.Header) http.Header {
+	names := strings.Join(in.Values("Anthropic-Beta"), ",")
+	if d.Name() != "messages" || len(names) > maxBetas || !betas.MatchString(names) {
+		return nil
 	}
-	return out
+	return http.Header{"Anthropic-Beta": {names}}
 }
 
 // threadHeaders returns the headers that tell which conversation of the agent a request

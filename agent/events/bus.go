@@ -1,6 +1,32 @@
+// Package events publishes what an agent does, as it happens, to terminals,
+// logs and programs that embed mini.
+//
+// The agent publishes to a Bus. Each subscriber has its own queue, bounded in
+// events and bytes. Publishing never blocks. A slow subscriber first misses
+// pieces of texts and outputs; a Dropped event counts the missed events. The
+// newest outcome is never dropped.
+//
+//	bus := events.NewBus()
+//	defer bus.Close()
+//	sub := bus.Subscribe(0)
+//	go func() {
+//		for e := range sub.All(ctx) {
+//			if d, ok := e.Event.(events.TextDelta); ok {
+//				fmt.Print(d.Text)
+//			}
+//		}
+//	}()
+//	out := a.Run(ctx, agent.Session{Events: bus, ...})
+//
+// The permanent record is the journal (package trajectories). Subscribers
+// cannot change a run. Writer writes events as JSON lines, and Decode reads
+// them; see docs/events.md.
 package events
 
 import (
+	"context"
+	"io"
+	"iter"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -10,9 +36,9 @@ import (
 // Bus delivers published events to subscribers. Its methods are safe for
 // concurrent use. A nil Bus publishes nothing.
 type Bus struct {
-	subscriberCount atomic.Int32 // len(subs), readable without the lock
+	hasSubscribers atomic.Bool // len(subs) > 0, readable without the lock
 
-	mu     sync.Mutex
+	mu     sync.Mutex // also guards the subscriptions
 	seq    uint64
 	subs   []*Subscription
 	closed bool
@@ -23,27 +49,25 @@ func NewBus() *Bus { return &Bus{} }
 
 // HasSubscribers reports whether there is a subscriber. Callers use it to avoid
 // building events that no one receives.
-func (b *Bus) HasSubscribers() bool { return b != nil && b.subscriberCount.Load() > 0 }
+func (b *Bus) HasSubscribers() bool { return b != nil && b.hasSubscribers.Load() }
 
-// Publish adds an event to the queues of all subscribers without blocking. The
-// caller must not change what e points to. Events that one goroutine publishes
-// stay in order.
+// Publish adds an event that has a line to the queues of all subscribers without
+// blocking. The caller must not change what e points to. Events that one goroutine
+// publishes stay in order.
 func (b *Bus) Publish(e Event) {
-	if b.HasSubscribers() {
-		b.publish(e)
+	if !b.HasSubscribers() || e.Kind() == "" {
+		return
 	}
-}
-
-func (b *Bus) publish(e Event) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.closed || len(b.subs) == 0 {
+	if len(b.subs) == 0 {
 		return
 	}
 	b.seq++
 	envelope := Envelope{Seq: b.seq, Time: time.Now(), Event: e}
-	for _, sub := range b.subs {
-		sub.push(envelope)
+	for _, s := range b.subs {
+		s.queue.add(envelope)
+		s.wake()
 	}
 }
 
@@ -68,30 +92,20 @@ const MaxQueueBytes = 4 << 20
 // events; 0 or less means DefaultQueueSize. The queue grows on demand. The
 // caller must close the subscription or the bus.
 func (b *Bus) Subscribe(size int) *Subscription {
-	s := newSubscription(size)
 	if b == nil {
-		s.finish()
-		return s
+		b = &Bus{closed: true}
+	}
+	if size <= 0 {
+		size = DefaultQueueSize
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.closed {
-		s.finish()
-		return s
+	s := &Subscription{bus: b, ready: make(chan struct{}, 1), queue: queue{size: size}, ended: b.closed}
+	if !b.closed {
+		b.subs = append(b.subs, s)
+		b.hasSubscribers.Store(true)
 	}
-	s.unsubscribe = func() { b.remove(s) }
-	b.subs = append(b.subs, s)
-	b.subscriberCount.Add(1)
 	return s
-}
-
-func (b *Bus) remove(s *Subscription) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if i := slices.Index(b.subs, s); i >= 0 {
-		b.subs = slices.Delete(b.subs, i, i+1)
-		b.subscriberCount.Add(-1)
-	}
 }
 
 // Close ends all subscriptions. Subscribers can still read their queued events.
@@ -103,9 +117,83 @@ func (b *Bus) Close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.closed = true
-	b.subscriberCount.Store(0)
-	for _, s := range b.subs {
-		s.finish()
+	for _, s := range slices.Clone(b.subs) {
+		s.end()
 	}
-	b.subs = nil
+}
+
+// Subscription is a subscriber's queue of events. Its methods are safe for
+// concurrent use.
+type Subscription struct {
+	bus   *Bus
+	ready chan struct{} // capacity 1: a token means that there may be an event
+	queue queue
+	ended bool // no more events will come
+}
+
+// end removes the subscription from the bus. The subscriber can still read the queued
+// events and then gets io.EOF. The caller holds the lock.
+func (s *Subscription) end() {
+	s.bus.subs = slices.DeleteFunc(s.bus.subs, func(o *Subscription) bool { return o == s })
+	s.bus.hasSubscribers.Store(len(s.bus.subs) > 0)
+	s.ended = true
+	s.wake()
+}
+
+func (s *Subscription) wake() {
+	select {
+	case s.ready <- struct{}{}:
+	default: // a token is pending already
+	}
+}
+
+// Next waits for the next event. The error is io.EOF after the last event, or
+// the cause of ctx if it ends.
+func (s *Subscription) Next(ctx context.Context) (Envelope, error) {
+	for {
+		if e, ok, ended := s.take(); ok {
+			return e, nil
+		} else if ended {
+			return Envelope{}, io.EOF
+		}
+		select {
+		case <-s.ready:
+		case <-ctx.Done():
+			return Envelope{}, context.Cause(ctx)
+		}
+	}
+}
+
+// take returns the next event, if any, and whether the subscription has ended.
+// If other goroutines may be waiting for a further event or the end, it puts
+// the token back.
+func (s *Subscription) take() (e Envelope, ok, ended bool) {
+	s.bus.mu.Lock()
+	defer s.bus.mu.Unlock()
+	e, ok = s.queue.pop()
+	if !s.queue.empty() || s.ended {
+		s.wake()
+	}
+	return e, ok, s.ended
+}
+
+// All yields the events until there are no more or ctx ends.
+func (s *Subscription) All(ctx context.Context) iter.Seq[Envelope] {
+	return func(yield func(Envelope) bool) {
+		for {
+			e, err := s.Next(ctx)
+			if err != nil || !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// Close discards the queued events and ends the subscription. A second call
+// does nothing.
+func (s *Subscription) Close() {
+	s.bus.mu.Lock()
+	defer s.bus.mu.Unlock()
+	s.queue = queue{size: s.queue.size}
+	s.end()
 }

@@ -18,8 +18,8 @@ import (
 
 // short writes an event in short: a letter for its kind, and its text.
 func short(e events.Event) string {
-	switch e := e.(type) {
-	case events.TurnStarted:
+	switch e := events.Content(e).(type) {
+	case events.PhaseStarted:
 		return fmt.Sprintf("t%d", e.Step)
 	case events.TextDelta:
 		s := "d" + e.Text
@@ -32,8 +32,8 @@ func short(e events.Event) string {
 		return s
 	case events.OutputChunk:
 		return "o" + string(e.Data)
-	case events.RunEnded:
-		return "E" + e.Outcome.ExitStatus
+	case trajectories.Outcome:
+		return "E" + e.ExitStatus
 	case events.Dropped:
 		return fmt.Sprintf("L%d", e.Count)
 	}
@@ -47,7 +47,7 @@ func long(s string) events.Event {
 	case 't':
 		step := 0
 		_, _ = fmt.Sscan(rest, &step)
-		return events.TurnStarted{Step: step}
+		return events.PhaseStarted{Phase: events.PhaseThinking, Step: step}
 	case 'd':
 		return events.TextDelta{Step: 1, Text: rest}
 	case 'h':
@@ -57,7 +57,7 @@ func long(s string) events.Event {
 	case 'o':
 		return events.OutputChunk{Step: 1, Data: []byte(rest)}
 	}
-	return events.RunEnded{Outcome: trajectories.Outcome{ExitStatus: rest}}
+	return events.Recorded{Data: trajectories.Outcome{ExitStatus: rest}}
 }
 
 // drain returns the queued events of a closed subscription in short and checks
@@ -120,6 +120,10 @@ func TestQueue(t *testing.T) {
 	}
 }
 
+func formatError(step int, text string) events.Event {
+	return events.Recorded{Step: step, Data: trajectories.Message{Message: model.Message{Content: text}, Cause: trajectories.CauseFormatError}}
+}
+
 // A queue of long pieces is bounded in bytes.
 func TestQueueBytes(t *testing.T) {
 	b := events.NewBus()
@@ -129,7 +133,7 @@ func TestQueueBytes(t *testing.T) {
 	for range n {
 		b.Publish(events.OutputChunk{Step: 1, Data: chunk})
 	}
-	b.Publish(events.Replied{Text: strings.Repeat("x", events.MaxQueueBytes+1)})
+	b.Publish(formatError(1, strings.Repeat("x", events.MaxQueueBytes+1)))
 	b.Publish(long("E"))
 	b.Close()
 	if got := drain(t, s, n+2); got != "L1000 L1 E" && got != "L1001 E" {
@@ -169,11 +173,12 @@ func TestConcurrent(t *testing.T) {
 				switch e := e.Event.(type) {
 				case events.Dropped:
 					got += e.Count - 1
-				case events.FormatError:
-					if e.Step <= newest[e.Text] {
-						t.Errorf("step %d after %d", e.Step, newest[e.Text])
+				case events.Recorded:
+					m, ok := e.Data.(trajectories.Message)
+					if !ok || e.Step <= newest[m.Content] {
+						t.Errorf("step %d after %d: %v", e.Step, newest[m.Content], e.Data)
 					}
-					newest[e.Text] = e.Step
+					newest[m.Content] = e.Step
 				}
 			}
 			if got != publishers*each {
@@ -184,7 +189,7 @@ func TestConcurrent(t *testing.T) {
 	for p := range publishers {
 		all.Go(func() {
 			for i := range each {
-				b.Publish(events.FormatError{Step: i + 1, Text: fmt.Sprint(p)})
+				b.Publish(formatError(i+1, fmt.Sprint(p)))
 			}
 		})
 	}
@@ -233,6 +238,23 @@ func TestNext(t *testing.T) {
 			t.Errorf("subscribed to a closed bus: %v", err)
 		}
 	})
+}
+
+// Subscribers do not receive events without a line.
+func TestPublishWithoutLine(t *testing.T) {
+	b := events.NewBus()
+	s := b.Subscribe(0)
+	b.Publish(events.PhaseStarted{Phase: events.PhaseThinking}) // goes on
+	b.Publish(events.PhaseStarted{Phase: events.PhaseRunning})  // another agent
+	b.Publish(events.PhaseStarted{Phase: events.PhaseClosing})
+	b.Publish(events.Recorded{Data: trajectories.Call{}})
+	b.Publish(events.Recorded{Data: trajectories.Message{Cause: trajectories.CauseObservation}})
+	b.Publish(events.Recorded{Data: trajectories.Execution{ExitCodeUnknown: true}})
+	b.Publish(long("E"))
+	b.Close()
+	if got := drain(t, s, 1); got != "E" {
+		t.Errorf("published %s", got)
+	}
 }
 
 func TestUnsubscribe(t *testing.T) {
@@ -323,7 +345,7 @@ func TestOutputFunc(t *testing.T) {
 	}
 }
 
-var turn events.Event = events.TurnStarted{Step: 1}
+var turn events.Event = events.PhaseStarted{Phase: events.PhaseThinking, Step: 1}
 
 func BenchmarkPublish(b *testing.B) {
 	for name, subscribers := range map[string]int{"none": 0, "one that reads": 1, "one that does not": -1} {

@@ -1,7 +1,6 @@
 package events
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -35,7 +34,7 @@ const (
 )
 
 // Event is one of the structs of this package, by value. A published event is
-// never changed, nor is what it points to.
+// never changed, nor is what it points to. Its kind is empty if it has no line.
 type Event interface{ Kind() Kind }
 
 // Envelope is an event with its number, time and origin.
@@ -67,27 +66,57 @@ type RunStarted struct {
 	Step int `json:"step,omitempty"`
 }
 
-// ScrubStarted says that history after HEAD is about to be removed from the
-// repository, which may take seconds.
-type ScrubStarted struct{}
+// Phase is what an attempt is doing.
+type Phase string
 
-// Scrubbed is the result of the scrub, as in the journal.
-type Scrubbed struct {
-	OK             bool                 `json:"ok"`
-	Prepared       bool                 `json:"prepared,omitempty"` // scrubbed earlier, in the image
-	ObjectsRemoved int                  `json:"objects_removed,omitempty"`
-	RefsRemoved    int                  `json:"refs_removed,omitempty"`
-	Duration       trajectories.Seconds `json:"duration"`
+// The phases of an attempt.
+const (
+	PhaseScrubbing Phase = "scrubbing" // removing everything outside HEAD's history from the repository
+	PhaseThinking  Phase = "thinking"  // waiting for the model's reply
+	PhaseWaiting   Phase = "waiting"   // waiting for the provider: rate limit or outage
+	PhaseRunning   Phase = "running"   // running a command
+	PhaseClosing   Phase = "closing"   // checking the submission or taking the diff
+)
+
+// PhaseStarted is the start of a phase. It has a line at the start of a scrub, a
+// step and a command.
+type PhaseStarted struct {
+	Phase Phase `json:"-"`
+	// Step is the step that starts, from 1, or that of the command. It is 0 for
+	// thinking that continues after a wait, or that is for a summary.
+	Step int `json:"step"`
+	// Command is the command that starts. It is empty if another agent works.
+	Command string `json:"command,omitempty"`
+	// ByUser marks a command of the user, not of the model.
+	ByUser bool `json:"user,omitempty"`
 }
 
-// TurnStarted says that the model is about to be called. Steps count from 1.
-type TurnStarted struct {
-	Step int `json:"step"`
+// Recorded is a record of the attempt. Only some records have a line; see docs/events.md.
+type Recorded struct {
+	// Step is the number of model calls so far, Spent their usage and cost, with
+	// summaries and subagents.
+	Step  int
+	Spent trajectories.Spending
+	// Data is the data of the record, as trajectories.Decode returns it. An
+	// Execution has no Output: Truncated and Head describe its chunks. The last of
+	// too many format errors is a Message, although the model does not get it.
+	Data any
+	// Call is the model call of a reply; nil if it was not recorded.
+	Call *trajectories.Call
+}
+
+// Content returns the data of a Recorded and any other event itself, for a switch on
+// types.
+func Content(e Event) any {
+	if r, ok := e.(Recorded); ok {
+		return r.Data
+	}
+	return e
 }
 
 // TextDelta is a piece of a streamed reply. Models that do not stream, and tool
-// calls, have no TextDelta. Unless the call fails, a Replied with the whole
-// reply follows.
+// calls, have no TextDelta. Unless the call fails, the record of the whole reply
+// follows.
 type TextDelta struct {
 	Step int    `json:"step"`
 	Text string `json:"text"`
@@ -98,43 +127,6 @@ type TextDelta struct {
 	Restart bool `json:"restart,omitempty"`
 }
 
-// Replied is a complete reply of the model.
-type Replied struct {
-	Step      int    `json:"step"`
-	Text      string `json:"text"`
-	Reasoning string `json:"reasoning,omitempty"`
-	// Model is the name of the model as the provider reports it.
-	Model string      `json:"model,omitempty"`
-	Usage model.Usage `json:"usage"`
-	Cost  model.Cost  `json:"cost"`
-	// TotalUsage and TotalCost are the attempt's so far, including this call.
-	// Duration is the time that the requests of this call took.
-	TotalUsage model.Usage          `json:"total_usage"`
-	TotalCost  model.Cost           `json:"total_cost"`
-	Duration   trajectories.Seconds `json:"duration,omitempty"`
-	Commands   []string             `json:"commands,omitempty"` // of the reply
-}
-
-// Decided is the approver's decision on a command.
-type Decided struct {
-	Step    int    `json:"step"`
-	Command string `json:"command"`
-	// Action is "allow" or "deny". By and Rule are those of
-	// trajectories.Decision.
-	Action string `json:"action"`
-	Reason string `json:"reason,omitempty"`
-	By     string `json:"by,omitempty"`
-	Rule   string `json:"rule,omitempty"`
-}
-
-// ActionStarted says that a command starts.
-type ActionStarted struct {
-	Step    int    `json:"step"`
-	Command string `json:"command"`
-	// ByUser marks a command of the user, not of the model.
-	ByUser bool `json:"user,omitempty"`
-}
-
 // OutputChunk is a piece of the running command's output. The chunks of a
 // command together are the output that the sandbox keeps (see
 // env.Command.OnOutput). The start is published as the command writes it; the
@@ -142,41 +134,6 @@ type ActionStarted struct {
 type OutputChunk struct {
 	Step int                `json:"step"`
 	Data trajectories.Bytes `json:"data"`
-}
-
-// ActionEnded is the result of a command.
-type ActionEnded struct {
-	Step    int    `json:"step"`
-	Command string `json:"command"`
-	ByUser  bool   `json:"user,omitempty"`
-	// ExitCode is 128+Signal after a signal, and -1 if the command timed out or
-	// did not run.
-	ExitCode int                  `json:"exit_code"`
-	Signal   int                  `json:"signal,omitempty"`
-	TimedOut bool                 `json:"timed_out,omitempty"`
-	Duration trajectories.Seconds `json:"duration"`
-	// Bytes is the length of the whole output. If Truncated, the chunks contain
-	// its first Head bytes and then its end.
-	Bytes     int64 `json:"bytes"`
-	Truncated bool  `json:"truncated,omitempty"`
-	Head      int   `json:"head,omitempty"`
-	// Exception says why the command failed, beyond its exit code.
-	Exception string `json:"exception,omitempty"`
-}
-
-// FormatError says that a reply was invalid. Text is the message to the model,
-// or the problem alone if the attempt ends.
-type FormatError struct {
-	Step int    `json:"step"`
-	Text string `json:"text"`
-}
-
-// UserMessage is a message of the user to the model. Cause is the one in the
-// journal.
-type UserMessage struct {
-	Step  int                `json:"step"`
-	Cause trajectories.Cause `json:"cause"`
-	Text  string             `json:"text"`
 }
 
 // Values of LimitReached.Limit.
@@ -194,17 +151,6 @@ type LimitReached struct {
 	Steps  int        `json:"steps,omitempty"`
 	Cost   model.Cost `json:"cost,omitempty"`
 	Raised bool       `json:"raised,omitempty"`
-}
-
-// ToolCalled is a mini-tool call of the running command and its result.
-type ToolCalled struct {
-	Step     int                  `json:"step"`
-	Name     string               `json:"name"`
-	Args     []string             `json:"args,omitempty"`
-	ExitCode int                  `json:"exit_code"`
-	Duration trajectories.Seconds `json:"duration"`
-	// Details is data of the tool that the model does not see, as JSON.
-	Details json.RawMessage `json:"details,omitempty"`
 }
 
 // ChildProgress reports on a subagent of the running command: it started (Task
@@ -235,26 +181,6 @@ func (e ChildProgress) Text() string {
 	return fmt.Sprintf("child %d begins: %s", e.Child, e.Task)
 }
 
-// Compacted says that a compaction replaced some messages in the next prompts.
-// Token counts are estimates.
-type Compacted struct {
-	Step int `json:"step"`
-	// Policy is "elide" or "summarize".
-	Policy         string `json:"policy"`
-	MessagesBefore int    `json:"messages_before"`
-	MessagesAfter  int    `json:"messages_after"`
-	TokensBefore   int64  `json:"tokens_before,omitempty"`
-	TokensAfter    int64  `json:"tokens_after,omitempty"`
-	// Fallback is why extracts replace some of the summaries; empty if none do.
-	Fallback string `json:"fallback,omitempty"`
-}
-
-// RunEnded is the last event of a session. A queue that is full of RunEnded events
-// drops the oldest.
-type RunEnded struct {
-	Outcome trajectories.Outcome `json:"outcome"`
-}
-
 // Dropped counts events that a slow subscriber missed. Its Seq is that of the
 // newest missed event. It is never published: each subscriber's queue inserts
 // its own.
@@ -266,52 +192,35 @@ type Dropped struct {
 func (RunStarted) Kind() Kind { return KindRunStarted }
 
 // Kind implements Event.
-func (ScrubStarted) Kind() Kind { return KindScrubStarted }
+func (e PhaseStarted) Kind() Kind {
+	switch {
+	case e.Phase == PhaseScrubbing:
+		return KindScrubStarted
+	case e.Phase == PhaseThinking && e.Step > 0:
+		return KindTurnStarted
+	case e.Phase == PhaseRunning && e.Command != "":
+		return KindActionStarted
+	}
+	return ""
+}
 
 // Kind implements Event.
-func (Scrubbed) Kind() Kind { return KindScrubbed }
-
-// Kind implements Event.
-func (TurnStarted) Kind() Kind { return KindTurnStarted }
+func (e Recorded) Kind() Kind {
+	kind, _ := e.line()
+	return kind
+}
 
 // Kind implements Event.
 func (TextDelta) Kind() Kind { return KindTextDelta }
 
 // Kind implements Event.
-func (Replied) Kind() Kind { return KindReplied }
-
-// Kind implements Event.
-func (Decided) Kind() Kind { return KindDecided }
-
-// Kind implements Event.
-func (ActionStarted) Kind() Kind { return KindActionStarted }
-
-// Kind implements Event.
 func (OutputChunk) Kind() Kind { return KindOutputChunk }
-
-// Kind implements Event.
-func (ActionEnded) Kind() Kind { return KindActionEnded }
-
-// Kind implements Event.
-func (FormatError) Kind() Kind { return KindFormatError }
-
-// Kind implements Event.
-func (UserMessage) Kind() Kind { return KindUserMessage }
 
 // Kind implements Event.
 func (LimitReached) Kind() Kind { return KindLimitReached }
 
 // Kind implements Event.
-func (ToolCalled) Kind() Kind { return KindToolCalled }
-
-// Kind implements Event.
 func (ChildProgress) Kind() Kind { return KindChildProgress }
-
-// Kind implements Event.
-func (Compacted) Kind() Kind { return KindCompacted }
-
-// Kind implements Event.
-func (RunEnded) Kind() Kind { return KindRunEnded }
 
 // Kind implements Event.
 func (Dropped) Kind() Kind { return KindDropped }

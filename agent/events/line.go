@@ -12,11 +12,15 @@ import (
 	"unicode/utf16"
 )
 
+// Version is the version of the lines, which the line of RunStarted names.
+const Version = 1
+
 // lineHeader has the fields at the start of every line.
 type lineHeader struct {
 	Seq      uint64    `json:"seq"`
 	Time     time.Time `json:"time"`
 	Type     Kind      `json:"type"`
+	Version  int       `json:"version,omitempty"`
 	Instance string    `json:"instance,omitempty"`
 	Attempt  int       `json:"attempt,omitempty"`
 }
@@ -28,13 +32,24 @@ type lineHeader struct {
 // Outputs are strings if they are valid UTF-8, else {"base64": "..."}.
 // Invisible characters are escaped, so that a line has no effect on a terminal.
 func Encode(e Envelope) ([]byte, error) {
-	if e.Event == nil {
-		return nil, errors.New("encode event: there is none")
+	if e.Event == nil || e.Event.Kind() == "" {
+		return nil, errors.New("encode event: it has no line")
 	}
 	h := lineHeader{Seq: e.Seq, Time: e.Time, Type: e.Event.Kind(), Instance: e.Instance, Attempt: e.Attempt}
-	if r, ok := e.Event.(RunStarted); ok && h.Instance != "" { // the header has the instance already
-		r.Instance = ""
-		e.Event = r
+	fields := any(e.Event)
+	switch event := e.Event.(type) {
+	case RunStarted:
+		h.Version = Version
+		if h.Instance != "" { // the header has the instance already
+			event.Instance = ""
+		}
+		fields = event
+	case PhaseStarted:
+		if h.Type == KindScrubStarted {
+			fields = struct{}{}
+		}
+	case Recorded:
+		_, fields = event.line()
 	}
 	var line bytes.Buffer
 	enc := json.NewEncoder(&line)
@@ -44,7 +59,7 @@ func Encode(e Envelope) ([]byte, error) {
 	}
 	line.Truncate(line.Len() - len("}\n"))
 	headerLen := line.Len()
-	if err := enc.Encode(e.Event); err != nil {
+	if err := enc.Encode(fields); err != nil {
 		return nil, fmt.Errorf("encode event: %w", err)
 	}
 	b := line.Bytes()
@@ -115,22 +130,22 @@ func Decode(line []byte) (Envelope, error) {
 
 var decoders = map[Kind]func([]byte) (Event, error){
 	KindRunStarted:    decode[RunStarted],
-	KindScrubStarted:  decode[ScrubStarted],
-	KindScrubbed:      decode[Scrubbed],
-	KindTurnStarted:   decode[TurnStarted],
+	KindScrubStarted:  decodePhase(PhaseScrubbing),
+	KindScrubbed:      decodeRecord[scrubLine],
+	KindTurnStarted:   decodePhase(PhaseThinking),
 	KindTextDelta:     decode[TextDelta],
-	KindReplied:       decode[Replied],
-	KindDecided:       decode[Decided],
-	KindActionStarted: decode[ActionStarted],
+	KindReplied:       decodeRecord[replyLine],
+	KindDecided:       decodeRecord[decisionLine],
+	KindActionStarted: decodePhase(PhaseRunning),
 	KindOutputChunk:   decode[OutputChunk],
-	KindActionEnded:   decode[ActionEnded],
-	KindFormatError:   decode[FormatError],
-	KindUserMessage:   decode[UserMessage],
+	KindActionEnded:   decodeRecord[executionLine],
+	KindFormatError:   decodeRecord[messageLine],
+	KindUserMessage:   decodeRecord[messageLine],
 	KindLimitReached:  decode[LimitReached],
-	KindToolCalled:    decode[ToolCalled],
+	KindToolCalled:    decodeRecord[toolLine],
 	KindChildProgress: decode[ChildProgress],
-	KindCompacted:     decode[Compacted],
-	KindRunEnded:      decode[RunEnded],
+	KindCompacted:     decodeRecord[compactionLine],
+	KindRunEnded:      decodeRecord[outcomeLine],
 	KindDropped:       decode[Dropped],
 }
 
@@ -138,6 +153,20 @@ func decode[E Event](line []byte) (Event, error) {
 	var e E
 	err := json.Unmarshal(line, &e)
 	return e, err
+}
+
+func decodePhase(p Phase) func([]byte) (Event, error) {
+	return func(line []byte) (Event, error) {
+		e := PhaseStarted{Phase: p}
+		err := json.Unmarshal(line, &e)
+		return e, err
+	}
+}
+
+func decodeRecord[L interface{ event() Recorded }](line []byte) (Event, error) {
+	var l L
+	err := json.Unmarshal(line, &l)
+	return l.event(), err
 }
 
 // Writer writes events as lines of JSON, one Write call each, without

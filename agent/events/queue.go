@@ -1,10 +1,14 @@
 package events
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/minibench/mini/trajectories"
+)
 
 // queue holds the events of one subscriber in order and within bounds. If there
 // are too many, it drops the oldest pieces of texts and outputs first, then the
-// oldest other events, then the oldest RunEnded events. A Dropped event stands
+// oldest other events, then the oldest outcomes. A Dropped event stands
 // in each gap.
 type queue struct {
 	size  int // maximum count
@@ -20,15 +24,15 @@ type priority int
 const (
 	streamed priority = iota // TextDelta, OutputChunk
 	ordinary                 // all others
-	final                    // RunEnded
+	final                    // outcomes
 	dropped                  // Dropped
 )
 
 func priorityOf(e Event) priority {
-	switch e.(type) {
+	switch Content(e).(type) {
 	case TextDelta, OutputChunk:
 		return streamed
-	case RunEnded:
+	case trajectories.Outcome:
 		return final
 	case Dropped:
 		return dropped
@@ -138,27 +142,23 @@ const overhead = 256
 // size returns the approximate size of an event in bytes.
 func size(e Event) int {
 	n := overhead
-	switch e := e.(type) {
+	switch e := Content(e).(type) {
 	case Dropped:
 		return 0
 	case RunStarted:
 		n += len(e.Task)
+	case PhaseStarted:
+		n += len(e.Command)
 	case TextDelta:
 		n += len(e.Text)
-	case Replied:
-		n += len(e.Text) + len(e.Reasoning)
-	case Decided:
-		n += len(e.Command) + len(e.Reason)
-	case ActionStarted:
-		n += len(e.Command)
 	case OutputChunk:
 		n += len(e.Data)
-	case ActionEnded:
+	case trajectories.Message:
+		n += len(e.Content) + len(e.Reasoning)
+	case trajectories.CommandDecision:
+		n += len(e.Command) + len(e.Reason)
+	case trajectories.Execution:
 		n += len(e.Command)
-	case FormatError:
-		n += len(e.Text)
-	case UserMessage:
-		n += len(e.Text)
 	}
-	return n // a RunEnded counts as small so that it does not displace others
+	return n // an outcome counts as small so that it does not displace others
 }

@@ -16,7 +16,7 @@ const smallField = 256
 // are stored once.
 func (r *recorder) exchangeRecord(x bridge.Exchange, t *thread) trajectories.Exchange {
 	rec := trajectories.Exchange{
-		Dialect: x.Dialect, Path: x.Path, Headers: x.Headers, Thread: trajectories.ThreadSide,
+		Dialect: x.Dialect, Path: x.Path, Count: x.IsCount, Headers: x.Headers, Thread: trajectories.ThreadSide,
 		Request: map[string]json.RawMessage{}, Refs: map[string][]string{}, Contents: map[string]json.RawMessage{},
 		Response: x.Reply.Raw, Requested: x.RequestedModel, Served: x.Reply.Model, Edits: x.Edits, Stream: x.Stream,
 		Start: x.Start, Duration: trajectories.Seconds(x.Duration), Waited: trajectories.Seconds(x.Reply.Waited),

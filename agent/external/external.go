@@ -86,7 +86,7 @@ func (a *Agent) work(ctx context.Context, attempt *agent.Attempt) error {
 	var unknown sync.Mutex
 	b := bridge.New(ctx, bridge.Config{
 		Model: s.Model, ModelName: a.cfg.ModelName, Dialects: a.cfg.Dialects, AllowServerTools: a.def.ServerTools == "allow",
-		Begin: limit.begin, Record: rec.record,
+		Begin: limit.begin, Record: rec.record, Warn: attempt.Warn,
 		OnUnknown: func(endpoint string) {
 			unknown.Lock()
 			defer unknown.Unlock()
@@ -198,14 +198,18 @@ type limiter struct {
 	timer *time.Timer
 }
 
-// begin is a bridge.Config.Begin.
-func (l *limiter) begin() error {
+// begin is a bridge.Config.Begin. A request that counts tokens is no step.
+func (l *limiter) begin(isCount bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.err != nil {
 		return l.err
 	}
-	err := l.attempt.ReserveCall()
+	reserve := l.attempt.ReserveCall
+	if isCount {
+		reserve = l.attempt.CheckBudget
+	}
+	err := reserve()
 	if err != nil {
 		l.err = err
 		l.timer = time.AfterFunc(l.grace, func() { l.cancel(err) })

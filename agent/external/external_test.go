@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -167,9 +168,9 @@ func (a *attempt) runWith(t *testing.T, cfg agent.Config, def external.Definitio
 
 // ask is a shell function that makes one request and prints the answer.
 const ask = `ask() {
-body='{"model":"m","messages":[{"role":"user","content":"fix it"}]}'
+local path=${1:-/v1/chat/completions} body=${2:-'{"model":"m","messages":[{"role":"user","content":"fix it"}]}'}
 exec 3<>/dev/tcp/${MINI_BRIDGE%:*}/${MINI_BRIDGE#*:} || return
-printf 'POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s' "$MINI_TOKEN" ${#body} "$body" >&3
+printf 'POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s' "$path" "$MINI_TOKEN" ${#body} "$body" >&3
 cat <&3
 }
 `
@@ -193,6 +194,7 @@ func TestOutcomes(t *testing.T) {
 		git     bool   // the folder is a repository of git
 		patch   bool   // the patch adds "two" to a.txt
 		text    string // in the error or a warning
+		record  string // in a record of the journal
 	}{
 		"exits at once":   {command: "exit 0", class: trajectories.Environment, status: "AgentNotStarted", text: "exit code 0"},
 		"is missing":      {command: "no-such-agent", class: trajectories.Environment, status: "AgentNotStarted", text: "not found"},
@@ -232,6 +234,16 @@ func TestOutcomes(t *testing.T) {
 			},
 			class: trajectories.Interrupted, status: "BudgetExhausted",
 		},
+		"counts tokens": {
+			command: `ask /v1/messages/count_tokens '{"messages":[],"plugins":[]}' | grep -q input_tokens && ask; ask; echo two >> a.txt`,
+			change:  func(c *agent.Config, _ *agent.Session) { c.StepLimit = 2 },
+			class:   trajectories.Submitted, status: "Submitted", steps: 2, patch: true,
+			text: "FieldDropped: the field plugins of the agent's requests (messages)", record: `"path":"/v1/messages/count_tokens","count":true`,
+		},
+		"names a file": {
+			command: `ask; ask /v1/chat/completions '{"messages":[{"image":"https://example.org/x"}]}'; echo two >> a.txt`,
+			class:   trajectories.Submitted, status: "Submitted", steps: 1, patch: true, text: "RequestRefused: messages[0].image: an address",
+		},
 		"with a wrong key": {command: "ask", fault: "unauthorized", class: trajectories.Provider, status: "AuthenticationError", steps: 1},
 		"out of context":   {command: "ask; echo two >> a.txt", fault: "context", class: trajectories.Limit, status: "ContextWindowExceeded", steps: 1, patch: true},
 	} {
@@ -258,6 +270,9 @@ func TestOutcomes(t *testing.T) {
 			}
 			if !strings.Contains(out.Error+strings.Join(out.Warnings, "\n"), tt.text) {
 				t.Errorf("error %q, warnings %q; want %q", out.Error, out.Warnings, tt.text)
+			}
+			if !slices.ContainsFunc(a.journal.records, func(r trajectories.Record) bool { return bytes.Contains(r.Data, []byte(tt.record)) }) {
+				t.Errorf("no record has %s", tt.record)
 			}
 			if books := a.provider.Stats().Charged; out.Usage != books.Usage || out.Cost-books.Cost > 1e-12 || books.Cost-out.Cost > 1e-12 {
 				t.Errorf("usage %+v, %v; charged %+v, %v", out.Usage, out.Cost, books.Usage, books.Cost)

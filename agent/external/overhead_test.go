@@ -29,7 +29,7 @@ func openBridge(tb testing.TB, m model.Model) (address, token string) {
 	}
 	b := bridge.New(tb.Context(), bridge.Config{
 		Model: m, ModelName: "real", Dialects: []string{"chat"},
-		Begin: func() error { return nil }, Record: func(bridge.Exchange) error { return nil },
+		Begin: func(bool) error { return nil }, Record: func(bridge.Exchange) error { return nil },
 	})
 	ctx, cancel := context.WithCancel(tb.Context())
 	addresses, ended := make(chan string, 1), make(chan struct{})

@@ -46,6 +46,10 @@ func (r *recorder) providerError() error {
 func (r *recorder) record(x bridge.Exchange) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if x.IsCount {
+		_, err := r.attempt.Append(trajectories.TypeExchange, r.exchangeRecord(x, nil))
+		return err
+	}
 	r.calls++
 	t, err := r.threadOf(x)
 	if err != nil {

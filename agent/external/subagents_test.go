@@ -80,7 +80,7 @@ sub-b: ["`+block+`", "`+block+`", "It is short."]
 }
 
 // checkATIF checks the attempt's document, which has two subagents that a result names.
-func checkATIF(t *testing.T, tr *trajectories.Transcript) {
+func checkATIF(t *testing.T, tr *trajectories.Attempt) {
 	t.Helper()
 	var b bytes.Buffer
 	if _, err := atif.Write(&b, tr, ""); err != nil {

@@ -42,7 +42,7 @@ func (a *attempt) keepChildren(t *testing.T) string {
 }
 
 // readValid reads the journals of an attempt, which must be valid.
-func readValid(t *testing.T, path string) *trajectories.Transcript {
+func readValid(t *testing.T, path string) *trajectories.Attempt {
 	t.Helper()
 	paths := []string{path}
 	for _, p := range trajectories.ChildJournals(path) {
@@ -259,7 +259,7 @@ func threadsOf(t *testing.T, path string) string {
 	return strings.Join(threads, " ")
 }
 
-func repliesOf(tr *trajectories.Transcript) string {
+func repliesOf(tr *trajectories.Attempt) string {
 	var replies []string
 	for _, e := range tr.Entries {
 		if e.Cause == trajectories.CauseReply {
@@ -270,7 +270,7 @@ func repliesOf(tr *trajectories.Transcript) string {
 }
 
 // countRefs counts the executions that started subagents.
-func countRefs(tr *trajectories.Transcript) (n int) {
+func countRefs(tr *trajectories.Attempt) (n int) {
 	for _, list := range tr.ChildrenByExecution() {
 		n += min(len(list), 1)
 	}

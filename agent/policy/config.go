@@ -25,8 +25,12 @@ type Config struct {
 	// Default is the action for a part that no rule matches: "allow", "ask" or
 	// "deny".
 	Default string `yaml:"default" json:"default"`
-	// Unattended replaces "ask" when no person is present: "deny" or "allow".
+	// Unattended replaces "ask" when no user is asked: "deny" or "allow". Empty
+	// means "deny" in batches and "allow" in yolo mode.
 	Unattended string `yaml:"unattended" json:"unattended"`
+	// AllowDestructive permits commands that destroy what cannot be restored;
+	// see Options.RefuseDestructive.
+	AllowDestructive bool `yaml:"allow_destructive" json:"allow_destructive,omitempty"`
 	// Rules apply first, then Whitelist, then DefaultRules (mini's built-in
 	// rules).
 	Rules []Rule `yaml:"rules" json:"rules,omitempty"`

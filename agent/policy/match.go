@@ -66,10 +66,14 @@ func (r *rule) matches(e *evaluation, p *shell.Part) shell.Tristate {
 	if r.Undecided != nil && *r.Undecided != (p.UndecidedReason != "") {
 		return shell.No
 	}
-	if r.action == agent.Allow && r.pattern == nil && (r.Sudo == nil && p.Sudo != shell.No || r.Undecided == nil && p.UndecidedReason != "") {
+	if r.action == agent.Allow && r.pattern == nil {
 		// Without a pattern, a rule allows sudo only with the key sudo, and an
-		// undecided part only with the key undecided.
-		return shell.No
+		// undecided part only with the key undecided or, if mini does not know the
+		// program, with its name.
+		isNamed := r.Undecided != nil || p.IsUnlisted() && len(r.Programs) > 0
+		if p.UndecidedReason != "" && !isNamed || r.Sudo == nil && (p.Sudo == shell.Yes || p.Sudo == shell.Maybe && !isNamed) {
+			return shell.No
+		}
 	}
 	return result
 }

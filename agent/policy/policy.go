@@ -31,6 +31,9 @@ type Options struct {
 	// Resolve follows symbolic links, for commands that run on this machine;
 	// see ResolveSymlinks. If nil, paths are compared as text.
 	Resolve func(path string) (string, bool)
+	// RefuseDestructive denies commands that destroy what cannot be restored, such
+	// as rm -rf /, whatever the rules and the decider say.
+	RefuseDestructive bool
 	// Decider is consulted for the decisions listed in Config.Decider.When; nil
 	// means that rules decide alone.
 	Decider Decider
@@ -78,6 +81,7 @@ type Policy struct {
 	deciderWhen   []string             // actions that the decider is asked about
 	onFailure     agent.DecisionAction // action if the decider gives no valid answer
 	workspace     shell.Workspace
+	refuses       bool // see Options.RefuseDestructive
 	decider       Decider
 	instance      string
 }
@@ -88,7 +92,7 @@ var _ agent.Approver = (*Policy)(nil)
 func New(c Config, o Options) (*Policy, error) {
 	p := &Policy{
 		defaultAction: agent.DecisionAction(c.Default), deciderWhen: c.Decider.When, onFailure: agent.DecisionAction(c.Decider.OnFailure),
-		decider: o.Decider, workspace: shell.Workspace{Home: o.Home, ExtraDirs: c.ExtraDirs, Resolve: o.Resolve},
+		decider: o.Decider, refuses: o.RefuseDestructive, workspace: shell.Workspace{Home: o.Home, ExtraDirs: c.ExtraDirs, Resolve: o.Resolve},
 	}
 	if p.defaultAction == "" {
 		p.defaultAction = agent.Allow
@@ -137,7 +141,7 @@ func New(c Config, o Options) (*Policy, error) {
 // AllowsEverything reports whether the policy allows every command without
 // consulting a decider, so that no decisions need to be recorded.
 func (p *Policy) AllowsEverything() bool {
-	return len(p.rules) == 0 && p.defaultAction == agent.Allow && (p.decider == nil || !slices.Contains(p.deciderWhen, string(agent.Allow)))
+	return !p.refuses && len(p.rules) == 0 && p.defaultAction == agent.Allow && (p.decider == nil || !slices.Contains(p.deciderWhen, string(agent.Allow)))
 }
 
 // ForInstance returns the policy for attempts at one instance.
@@ -151,7 +155,7 @@ func (p *Policy) ForInstance(instance string) *Policy {
 // ask a person or apply Unattended.
 func (p *Policy) Decide(ctx context.Context, request agent.ApprovalRequest) (agent.Decision, error) {
 	byRules, parts := p.Evaluate(request)
-	if p.decider == nil || !slices.Contains(p.deciderWhen, string(byRules.Action)) {
+	if p.decider == nil || byRules.Rule == ruleDestructive || !slices.Contains(p.deciderWhen, string(byRules.Action)) {
 		return byRules, nil
 	}
 	answer, err := p.decider.Ask(ctx, p.question(request, byRules, parts))
@@ -173,6 +177,11 @@ func (p *Policy) Evaluate(request agent.ApprovalRequest) (agent.Decision, []shel
 	e := &evaluation{ApprovalRequest: request, workspace: p.workspace}
 	e.workspace.Dir = request.Dir
 	e.parts = shell.Analyze(request.Command, e.workspace)
+	if p.refuses {
+		if d, refused := refuse(e.parts, e.workspace); refused {
+			return d, e.parts
+		}
+	}
 	if len(e.parts) == 0 { // only comments and assignments: no program runs
 		return p.decidePart(e, &shell.Part{Known: true}), nil
 	}

@@ -39,6 +39,9 @@ func TestRules(t *testing.T) {
 		tools = "default: deny\nrules: [{programs: [ls, cat, 'git*'], paths: inside, do: allow}]"
 	)
 	tests := map[string]struct{ rules, command, want string }{
+		"an unknown program that is named":   {"default: ask\nrules: [{programs: mytool, do: allow}]", "mytool a", "allow rules[0]"},
+		"and elsewhere":                      {"default: ask\nrules: [{programs: mytool, paths: inside, do: allow}]", "mytool /etc/a", "ask"},
+		"and as another user":                {"default: ask\nrules: [{programs: mytool, do: allow}]", "sudo mytool a", "ask"},
 		"no rules":                           {"", "rm -rf /", "allow"},
 		"the default asks":                   {"default: ask", "ls", "ask"},
 		"nothing is run":                     {"default: allow", "# hello", "allow"},
@@ -151,6 +154,40 @@ func TestSymbolicLinks(t *testing.T) {
 		}
 		if d, _ := textOnly.Evaluate(agent.ApprovalRequest{Command: command, Dir: repo}); d.Action != agent.Allow {
 			t.Errorf("%s by its text alone: %s", command, d.Action)
+		}
+	}
+}
+
+// TestDestructive checks the commands that are refused in every mode.
+func TestDestructive(t *testing.T) {
+	const permissive = "whitelist_actions: ['.*']\ndecider: {when: [allow, ask, deny]}"
+	o := policy.Options{Home: "/home/user", RefuseDestructive: true, Decider: &fakeDecider{answer: policy.Answer{Action: agent.Allow}}}
+	p := newPolicy(t, permissive, o)
+	o.RefuseDestructive = false
+	free := newPolicy(t, permissive, o)
+	for command, want := range map[string]string{
+		"rm -rf /": "it deletes /", "rm -r -f -- /*": "it deletes /", "rm -rf ~": "it deletes /home/user", "rm -rf ~/.[!.]*": "it deletes /home/user",
+		"rm -fr \"$HOME\"/": "it deletes /home/user", "rm -rf ..": "it deletes /work", "rm -rf ../../": "it deletes /", "cd / && rm -rf *": "it deletes /",
+		"ls; sudo bash -c 'rm -rf /'": "it deletes /", "find / -delete": "it deletes /", "find ~ -exec rm -rf {} +": "it deletes /home/user",
+		"env LANG=C timeout 5 rm --recursive /work": "it deletes /work", "if false; then rm -rf /; fi": "it deletes /",
+		"dd if=/dev/zero of=/dev/sda": "the disk /dev/sda", "cat x > /dev/nvme0n1": "the disk /dev/nvme0n1", "cp x /dev/mapper/root": "the disk",
+		"shred /dev/vda1": "the disk", "rm -rf x | tee /dev/sdb": "the disk", "mkfs.ext4 /dev/sda1": "formats", "sudo wipefs -a /dev/sda": "formats", ":(){ :|:& };:": "fork bomb",
+		"bomb() { bomb & bomb; }; bomb": "fork bomb", "git push --force": "history", "git -C sub push -uf origin main": "history", "git push origin +main": "history",
+		"git push --force-with-lease": "history", "git fetch; git push --mirror x": "history",
+		"rm -rf /home": "it deletes /home", "bash +x -c 'rm -rf /'": "it deletes /", "eval 'rm -rf /'": "it deletes /", "eval rm -rf '~'": "it deletes /home/user",
+		"rsync -a --delete empty/ ~/": "it deletes /home/user", "git push --mir x": "history", "git --no-pager -c a=b push -f": "history", "mkdosfs /dev/sda1": "formats",
+		"rm --no-preserve-root -r -f /": "it deletes /", "sudo sh -c 'cd / && rm -rf *'": "it deletes /", "'rm' \"-rf\" '/'": "it deletes /",
+		"git stash push -f": "", "git log --grep push -f": "", "rm -rf /home/user2": "", "rm -rf ~/x": "", "eval 'rm -rf build'": "",
+		"rm -rf build": "", "rm -rf .": "", "rm -rf /tmp/x": "", "rm -rf ~/.cache/x": "", "rm -r *": "", "rm /": "", "ls /": "", "dd if=/dev/sda of=x count=1": "",
+		"echo 'rm -rf /'": "", "cat > x <<'E'\nrm -rf /\nE": "", "git push origin main": "", "git push -u origin f": "", "git commit -m 'push --force'": "",
+		"f() { g | f; }": "fork bomb", "f() { g; }; f | f": "", "rm -rf $X": "", "grep -rf mkfs /": "", "cat x > /dev/null": "",
+	} {
+		d, err := p.Decide(t.Context(), agent.ApprovalRequest{Command: command, Dir: "/work/repo"})
+		if err != nil || (d.Action == agent.Deny) != (want != "") || !strings.Contains(d.Reason, want) || want != "" && d.Rule != "destructive" {
+			t.Errorf("%s: %+v, %v; want %q", command, d, err, want)
+		}
+		if d, _ := free.Decide(t.Context(), agent.ApprovalRequest{Command: command, Dir: "/work/repo"}); d.Action != agent.Allow {
+			t.Errorf("%s: %+v", command, d)
 		}
 	}
 }

@@ -140,7 +140,7 @@ func Translate(p Protocol, m model.Message) model.Message {
 	if p.Parse(reply, 0).Problem == "" || hasCalls && len(p.Tools()) > 0 {
 		return m
 	}
-	source := Protocol(defaultText())
+	source := Protocol(textProtocol{})
 	if hasCalls {
 		source = NewTools(false)
 	}
@@ -150,7 +150,7 @@ func Translate(p Protocol, m model.Message) model.Message {
 	}
 	thought := m.Content
 	if !hasCalls {
-		thought = strings.TrimSpace(defaultText().re.ReplaceAllString(thought, ""))
+		thought = withoutBlocks(thought)
 	}
 	translated := p.FormatReply(thought, parsed.Commands()...)
 	if p.Parse(model.Reply{Message: translated}, 0).Problem != "" { // the thought contains a command, too

@@ -15,7 +15,7 @@ func all(t *testing.T) map[string]Protocol {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return map[string]Protocol{Text: defaultText(), XML: tag, Tools: NewTools(false)}
+	return map[string]Protocol{Text: textProtocol{}, XML: tag, Tools: NewTools(false)}
 }
 
 // Each protocol parses the replies that it formats, and Translate keeps the
@@ -83,7 +83,7 @@ func TestXML(t *testing.T) {
 		{"open", "<bash>ls", nil, "no command"},
 		{"another tag", "<bash2>ls</bash2>", nil, "no command"},
 		{"two", "<bash>a</bash><bash>b</bash>", []string{"a", "b"}, "2 commands, and exactly one"},
-		{"spoken of before", "I use <bash> now.\n<bash>ls</bash>", []string{" now.\n<bash>ls"}, "twice before </bash>"},
+		{"spoken of before", "I use <bash> now.\n<bash>ls</bash>", nil, "twice before </bash>"},
 	}
 	p := all(t)[XML]
 	for _, tt := range tests {

@@ -34,28 +34,56 @@ func NewXML(tag string) (Protocol, error) {
 func (xmlProtocol) Tools() []model.ToolDefinition { return nil }
 
 // Parse implements Protocol. It rejects a tag that is opened twice before it is
-// closed, because the command would be ambiguous.
+// closed, because the command would be ambiguous. A closing tag that stands in a
+// here-document or in quotes belongs to the command.
 func (p xmlProtocol) Parse(reply model.Reply, _ int) ParsedReply {
-	parsed := ParsedReply{Message: dropCalls(reply.Message)}
-	nested := false
-	for remaining := reply.Message.Content; ; {
-		_, after, opened := strings.Cut(remaining, p.openTag)
-		command, next, closed := strings.Cut(after, p.closeTag)
-		if !opened || !closed {
+	actions := func(text string) []Action { return p.actions(text, reply.FinishReason == model.FinishLength) }
+	text := withoutThinking(reply.Message.Content, actions)
+	return oneAction(reply, actions(text), strings.Contains(text, p.openTag))
+}
+
+// actions returns the commands in a text. cut reports that the token limit cut it off.
+func (p xmlProtocol) actions(text string, cut bool) []Action {
+	var actions []Action
+	for range maxCandidates {
+		_, after, opened := strings.Cut(text, p.openTag)
+		if !opened {
 			break
 		}
-		nested = nested || strings.Contains(command, p.openTag)
-		parsed.Actions = append(parsed.Actions, Action{Command: normalizeNewlines(trimNewlines(command))})
-		remaining = next
+		ends := indexes(after, p.closeTag)
+		if len(ends) == 0 {
+			break
+		}
+		end, wrong := commandEnd(after, ends, "")
+		text = after[end+len(p.closeTag):]
+		command := trimNewlines(after[:end])
+		switch {
+		case strings.Contains(command, p.openTag):
+			wrong = p.openTag + " stands in your reply twice before " + p.closeTag + ", so that it is not clear what to run"
+		case len(ends) == 1 && !cut && strings.TrimSpace(text) == "":
+			wrong = "" // the command has no other part
+		}
+		if wrong != "" {
+			actions = append(actions, Action{Problem: wrong})
+		} else {
+			actions = append(actions, Action{Command: normalizeNewlines(command)})
+		}
 	}
-	if len(parsed.Actions) != 1 {
-		parsed.Truncated = reply.FinishReason == model.FinishLength
-		parsed.Problem = countProblem(len(parsed.Actions), parsed.Truncated)
-		parsed.Incomplete = len(parsed.Actions) == 0 && strings.Contains(reply.Message.Content, p.openTag)
-	} else if nested {
-		parsed.Problem = p.openTag + " stands in your reply twice before " + p.closeTag + ", so that it is not clear what to run"
+	return actions
+}
+
+// indexes returns the first offsets of a substring that is not empty.
+func indexes(text, substring string) []int {
+	var found []int
+	for offset := 0; len(found) < maxCandidates; {
+		i := strings.Index(text[offset:], substring)
+		if i < 0 {
+			break
+		}
+		found = append(found, offset+i)
+		offset += i + len(substring)
 	}
-	return parsed
+	return found
 }
 
 // trimNewlines removes \n or \r\n at the start, and \n at the end.

@@ -45,7 +45,7 @@ var roots = []string{"env", "model"}
 
 // sandboxPackages run inside sandboxes. They may depend only on the standard library
 // and golang.org/x/sys.
-var sandboxPackages = []string{"cmd/mini-helper", "env", "env/process", "env/files", "env/helper", "env/helper/server", "env/helper/minitool", "env/helper/link", "env/helper/sockets", "env/helper/pod", "env/helper/repository"}
+var sandboxPackages = []string{"cmd/mini-helper", "env", "env/process", "env/files", "env/helper", "env/helper/server", "env/helper/minitool", "env/helper/link", "env/helper/sockets", "env/helper/pod", "env/helper/repository", "env/helper/program"}
 
 // clients maps large libraries to the only packages that may import them.
 var clients = map[string][]string{

@@ -6,8 +6,10 @@ import (
 
 	"github.com/minibench/mini/cmd/mini/internal/cli"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/env/helper/binaries"
 )
 
 func main() {
+	binaries.Init(os.Stderr)
 	os.Exit(cli.Main(cli.Arguments(os.Args), cmdutil.SystemStreams()))
 }

@@ -51,14 +51,14 @@ func (c Config) check() error {
 		phases = append(phases, s.inherit(c))
 	}
 	for _, s := range phases {
-		if err := s.check(c.Environment); err != nil {
+		if err := s.check(); err != nil {
 			return err
 		}
 	}
 	return errors.Join(c.Environment.Healthcheck.check(), checkArtifacts(c.Artifacts))
 }
 
-func (s StepConfig) check(e Environment) error {
+func (s StepConfig) check() error {
 	if s.Verifier.Mode != "" && s.Verifier.Mode != modeShared && s.Verifier.Mode != modeSeparate {
 		return fmt.Errorf("verifier.environment_mode: %.40q is neither shared nor separate", s.Verifier.Mode)
 	}
@@ -84,13 +84,17 @@ func (s StepConfig) check(e Environment) error {
 			return fmt.Errorf("%s.timeout_sec: %v is not a number of seconds", p.name, *p.Timeout)
 		}
 	}
-	isShared := s.Verifier.Mode == modeShared || s.Verifier.Mode == "" && s.Verifier.Environment == nil
-	if isShared && e.IsOffline(s.Agent) != e.IsOffline(s.Verifier.Phase) {
-		return errors.New("network_mode: the agent and a shared verifier have different networks, and mini does not change the network of a container")
-	}
 	for _, collect := range s.Verifier.Collect {
-		if collect.Service != "" && collect.Service != "main" {
-			return fmt.Errorf("verifier.collect: service %.40q: mini runs one container, main", collect.Service)
+		switch {
+		case collect.Command == "":
+			return errors.New("verifier.collect: command is missing")
+		case collect.User != "" && !userName.MatchString(string(collect.User)):
+			return fmt.Errorf("verifier.collect: user: %.40q is not the name of a user", collect.User)
+		case collect.Timeout != nil && !isTime(*collect.Timeout):
+			return fmt.Errorf("verifier.collect: timeout_sec: %v is not a number of seconds", *collect.Timeout)
+		}
+		if err := checkService("verifier.collect", collect.Service); err != nil {
+			return err
 		}
 	}
 	return errors.Join(s.Healthcheck.check(), checkArtifacts(s.Artifacts))
@@ -98,7 +102,7 @@ func (s StepConfig) check(e Environment) error {
 
 func (e Environment) check(key string) error {
 	switch {
-	case e.OS != "" && e.OS != "linux":
+	case e.OS != "" && !strings.EqualFold(e.OS, "linux"):
 		return fmt.Errorf("%s.os: %.20q: mini runs Linux containers only", key, e.OS)
 	case e.GPUs > 0 || len(e.GPUTypes) > 0:
 		return fmt.Errorf("%s.gpus: mini gives containers no GPUs", key)
@@ -115,6 +119,9 @@ func (e Environment) check(key string) error {
 	}
 	if _, err := parseSize(e.OldMemory); err != nil {
 		return fmt.Errorf("%s.memory: %w", key, err)
+	}
+	if _, err := parseSize(e.OldStorage); err != nil {
+		return fmt.Errorf("%s.storage: %w", key, err)
 	}
 	return checkNetwork(key, e.NetworkMode, e.AllowedHosts)
 }
@@ -155,8 +162,18 @@ func (h *Healthcheck) check() error {
 	return nil
 }
 
+func checkService(key, service string) error {
+	if service != "" && service != "main" {
+		return fmt.Errorf("%s: service %.40q: mini runs one container, main", key, service)
+	}
+	return nil
+}
+
 func checkArtifacts(all []Artifact) error {
 	for _, a := range all {
+		if err := checkService("artifacts", a.Service); err != nil {
+			return err
+		}
 		if d := a.Destination; d != "" && !filepath.IsLocal(d) {
 			return fmt.Errorf("artifacts: the destination %.80q is outside the folder of artifacts", d)
 		}

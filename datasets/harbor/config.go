@@ -10,16 +10,25 @@ import (
 	"github.com/docker/go-units"
 )
 
-// Config is the content of task.toml, of every schema version from 1.0 to 1.4. Unknown keys
-// are ignored, as Harbor does.
+// Config is the content of task.toml, of every schema version from 1.0 to 1.4. It has every
+// key of Harbor 0.22. Those that are read without an effect only describe the task, or limit
+// what no engine limits. Keys that Harbor 0.22 does not know are in Task.UnknownKeys.
 type Config struct {
 	SchemaVersion string     `toml:"schema_version"`
 	OldVersion    string     `toml:"version"` // the name of schema_version before 1.1
 	Artifacts     []Artifact `toml:"artifacts"`
 	// Strategy is how the rewards of steps are combined: "mean", the default, or "final".
 	Strategy string `toml:"multi_step_reward_strategy"`
+	Source   string `toml:"source"`
 	Info     struct {
-		Name string `toml:"name"`
+		Name        string   `toml:"name"`
+		Version     string   `toml:"version"`
+		Description string   `toml:"description"`
+		Keywords    []string `toml:"keywords"`
+		Authors     []struct {
+			Name  string `toml:"name"`
+			Email string `toml:"email"`
+		} `toml:"authors"`
 	} `toml:"task"`
 	Metadata map[string]any `toml:"metadata"`
 	Agent    Phase          `toml:"agent"`
@@ -39,7 +48,7 @@ type Phase struct {
 	AllowedHosts []string `toml:"allowed_hosts"`
 }
 
-// Verifier configures the verification.
+// Verifier configures the verification. The default of its time limit is 600 seconds.
 type Verifier struct {
 	Phase
 	Env map[string]string `toml:"env"`
@@ -54,9 +63,10 @@ const modeShared, modeSeparate = "shared", "separate"
 
 // Collect is a command that runs after the agent, before artifacts are copied.
 type Collect struct {
-	Command string  `toml:"command"`
-	Service string  `toml:"service"`
-	Timeout float64 `toml:"timeout_sec"`
+	Command string   `toml:"command"`
+	Service string   `toml:"service"`
+	Timeout *float64 `toml:"timeout_sec"`
+	User    User     `toml:"user"` // empty means the user of the image
 }
 
 // Environment configures a container. Nil numbers mean that the task does not say.
@@ -67,6 +77,8 @@ type Environment struct {
 	CPUs         *float64          `toml:"cpus"`
 	MemoryMB     *int64            `toml:"memory_mb"`
 	OldMemory    string            `toml:"memory"` // "2G", the form before memory_mb
+	StorageMB    *int64            `toml:"storage_mb"`
+	OldStorage   string            `toml:"storage"` // the form before storage_mb
 	GPUs         int               `toml:"gpus"`
 	GPUTypes     []string          `toml:"gpu_types"`
 	TPU          map[string]any    `toml:"tpu"`
@@ -100,10 +112,14 @@ type StepConfig struct {
 	Artifacts   []Artifact   `toml:"artifacts"`
 }
 
-// inherit fills in what the step does not say from the task.
+// inherit fills in what the step does not say from the task. As in Harbor, the time limit of
+// the verifier has its default in each step, and the commands of verifier.collect run for
+// each.
 func (s StepConfig) inherit(c Config) StepConfig {
 	s.Agent = s.Agent.inherit(c.Agent)
+	timeout := s.Verifier.Timeout
 	s.Verifier.Phase = s.Verifier.inherit(c.Verifier.Phase)
+	s.Verifier.Timeout = timeout
 	env := map[string]string{}
 	for _, m := range []map[string]string{c.Verifier.Env, s.Verifier.Env} {
 		for name, value := range m {
@@ -114,12 +130,10 @@ func (s StepConfig) inherit(c Config) StepConfig {
 	if s.Verifier.Mode == "" && s.Verifier.Environment == nil {
 		s.Verifier.Mode = c.Verifier.Mode
 	}
-	if s.Verifier.Environment == nil {
+	if s.Verifier.Environment == nil && s.Verifier.Mode != modeShared {
 		s.Verifier.Environment = c.Verifier.Environment
 	}
-	if s.Verifier.Collect == nil {
-		s.Verifier.Collect = c.Verifier.Collect
-	}
+	s.Verifier.Collect = slices.Concat(c.Verifier.Collect, s.Verifier.Collect)
 	return s
 }
 
@@ -130,7 +144,7 @@ func (p Phase) inherit(from Phase) Phase {
 	if p.User == "" {
 		p.User = from.User
 	}
-	if p.NetworkMode == "" {
+	if p.NetworkMode == "" && p.AllowedHosts == nil {
 		p.NetworkMode, p.AllowedHosts = from.NetworkMode, from.AllowedHosts
 	}
 	return p
@@ -154,8 +168,8 @@ func (u *User) UnmarshalTOML(v any) error {
 
 // Artifact is a path of the container that is copied out after the run.
 type Artifact struct {
-	Source, Destination string
-	Exclude             []string
+	Source, Destination, Service string
+	Exclude                      []string
 }
 
 // UnmarshalTOML implements toml.Unmarshaler.
@@ -166,6 +180,7 @@ func (a *Artifact) UnmarshalTOML(v any) error {
 	case map[string]any:
 		a.Source, _ = v["source"].(string)
 		a.Destination, _ = v["destination"].(string)
+		a.Service, _ = v["service"].(string)
 		list, _ := v["exclude"].([]any)
 		for _, e := range list {
 			if s, ok := e.(string); ok {
@@ -235,7 +250,7 @@ func parseSize(s string) (int64, error) {
 }
 
 // Version returns the schema version.
-func (c Config) Version() string { return cmp.Or(c.SchemaVersion, c.OldVersion, "1.3") }
+func (c Config) Version() string { return cmp.Or(c.SchemaVersion, c.OldVersion, "1.4") }
 
 // isKnownVersion reports whether mini reads a version of the schema.
 func isKnownVersion(v string) bool { return v == "1" || strings.HasPrefix(v, "1.") }

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/minibench/mini/internal/lazyregexp"
@@ -30,6 +31,12 @@ type Task struct {
 	// step, whose files are those of the task.
 	MultiStep     bool
 	HasDockerfile bool
+	// Trajectory is the name of the file with the conversation with which an agent begins,
+	// in ATIF; "" if it begins without one.
+	Trajectory string
+	// UnknownKeys are the keys of task.toml that Harbor 0.22 does not know. They have no
+	// effect.
+	UnknownKeys []string
 }
 
 // Step is a part of a task with an instruction and tests of its own.
@@ -60,8 +67,14 @@ func Read(dir string) (*Task, error) {
 	if err != nil {
 		return nil, missing("task.toml", err)
 	}
-	if _, err := toml.Decode(string(data), &t.Config); err != nil {
+	meta, err := toml.Decode(string(data), &t.Config)
+	if err != nil {
 		return nil, fmt.Errorf("task.toml: %w", err)
+	}
+	for _, key := range meta.Undecoded() {
+		if key[0] != "metadata" { // a table of any keys
+			t.UnknownKeys = append(t.UnknownKeys, key.String())
+		}
 	}
 	if err := t.check(); err != nil {
 		return nil, fmt.Errorf("task.toml: %w", err)
@@ -101,6 +114,11 @@ func (t *Task) readFiles(root *rootdir.Dir) error {
 	}
 	for i := range t.Steps {
 		s := &t.Steps[i]
+		for _, dir := range []string{"", s.Dir} {
+			if name := filepath.Join(dir, "trajectory.json"); isFile(name) {
+				t.Trajectory = filepath.ToSlash(name)
+			}
+		}
 		data, err := root.ReadFile(filepath.Join(t.Dir, s.Dir, "instruction.md"), maxText)
 		if err != nil {
 			return missing(filepath.ToSlash(filepath.Join(s.Dir, "instruction.md")), err)
@@ -145,4 +163,13 @@ func (t *Task) IsSeparate(s Step) bool {
 		return s.Verifier.Environment != nil
 	}
 	return s.Verifier.Mode == modeSeparate
+}
+
+// ChangesNetwork reports whether phases in the container of the agent have different
+// networks.
+func (t *Task) ChangesNetwork() bool {
+	first := t.Environment.IsOffline(t.Steps[0].Agent)
+	return slices.ContainsFunc(t.Steps, func(s Step) bool {
+		return t.Environment.IsOffline(s.Agent) != first || !t.IsSeparate(s) && t.Environment.IsOffline(s.Verifier.Phase) != first
+	})
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+
+	"github.com/minibench/mini/env/helper"
 )
 
 // systemDirs are the directories with the host's programs and their configuration.
@@ -61,7 +63,7 @@ func commandLine(c Config, work, home, tools, program string) []string {
 		l.add("--bind", work, cwd)
 	}
 	l.add("--ro-bind", tools, toolDir)
-	l.add("--remount-ro", "/", "--chdir", cwd, "--", program)
+	l.add("--remount-ro", "/", "--chdir", cwd, "--", program, helper.ProgramArg)
 	return l.args
 }
 

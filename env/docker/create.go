@@ -15,6 +15,7 @@ import (
 	"github.com/docker/go-units"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/minibench/mini/env/helper"
 	"github.com/minibench/mini/internal/lazyregexp"
 )
 
@@ -57,7 +58,7 @@ func containerConfig(c Config, img imageInfo, labels map[string]string) *contain
 	return &container.Config{
 		Image:        cmp.Or(img.from, img.id),
 		User:         c.User,
-		Entrypoint:   []string{helperPath},
+		Entrypoint:   []string{helperPath, helper.ProgramArg},
 		Cmd:          []string{},
 		AttachStdin:  true,
 		AttachStdout: true,

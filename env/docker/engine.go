@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -215,4 +216,13 @@ func (e *Engine) helper(arch string) (helperBinary, error) {
 	b := helperBinary{dir: e.cfg.HelperDir, arch: arch, hash: hash}
 	e.helpers[arch] = b
 	return b, nil
+}
+
+// hasHelper reports whether there is a helper for one architecture at least. It asks for
+// that of this machine first, because others may have to be built.
+func (e *Engine) hasHelper() bool {
+	return slices.ContainsFunc([]string{runtime.GOARCH, "amd64", "arm64"}, func(arch string) bool {
+		_, err := e.helper(arch)
+		return err == nil
+	})
 }

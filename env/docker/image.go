@@ -26,7 +26,7 @@ type imageInfo struct {
 // findImage finds the image of a configuration, and pulls it if the engine does not
 // have it for the platform. The image is not removed until release is called.
 func (e *Engine) findImage(ctx context.Context, c Config) (found imageInfo, release func(), err error) {
-	if e.images == nil || len(e.helperVolumes()) == 0 { // without a helper, the container could not start after the pull
+	if e.images == nil || !e.hasHelper() { // without a helper, the container could not start after the pull
 		found, err = e.pullIfMissing(ctx, c)
 		return found, func() {}, err
 	}
@@ -43,7 +43,7 @@ func (e *Engine) pullIfMissing(ctx context.Context, c Config) (imageInfo, error)
 	if err != nil || found != nil {
 		return newImageInfo(c.Image, found), err
 	}
-	if len(e.helperVolumes()) == 0 { // do not pull gigabytes for a container that cannot start
+	if !e.hasHelper() { // do not pull gigabytes for a container that cannot start
 		return imageInfo{}, &env.Error{Status: env.StartFailed, Op: "pull image " + c.Image, Err: binaries.ErrNotBuilt}
 	}
 	err = e.pulls.Do(ctx, c.Image+" "+c.Platform, func(ctx context.Context) error {

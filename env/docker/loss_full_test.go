@@ -21,6 +21,7 @@ import (
 // TestEngineLoss tests how the sandbox is lost with an engine of its own, which the
 // tests fill, freeze and kill one after another.
 func TestEngineLoss(t *testing.T) {
+	t.Parallel()
 	d := dockertest.StartDaemonWithDisk(t, 64<<20)
 	for _, tt := range []struct {
 		name string

@@ -32,6 +32,7 @@ import (
 // TestPodman tests podman with its Docker-compatible socket: the conformance suite,
 // isolation, errors and removal.
 func TestPodman(t *testing.T) {
+	t.Parallel()
 	cli := podman(t)
 	e := dockertest.EngineWith(t, docker.EngineConfig{Host: cli.DaemonHost()})
 	base := docker.Config{Image: dockertest.BaseImage, Instance: "podman"}
@@ -57,6 +58,17 @@ func TestPodman(t *testing.T) {
 		want := "1234\nread-only\n8192\n16384\n268435456\nCapBnd:\t00000000800000fb\nNoNewPrivs:\t1\n"
 		if got != want || sandbox.Info().Network {
 			t.Errorf("commands see %q, want %q; network %v", got, want, sandbox.Info().Network)
+		}
+	})
+	t.Run("Network", func(t *testing.T) { // podman puts no container without a network into another one
+		sandbox := start(t, e, base)
+		if err := sandbox.ChangeNetwork(t.Context(), "bridge"); err == nil {
+			t.Error("no error")
+		} else {
+			t.Log(err)
+		}
+		if got := output(t, sandbox, "ls /sys/class/net"); got != "lo\n" {
+			t.Errorf("interfaces %q", got)
 		}
 	})
 	t.Run("Can mount", func(t *testing.T) {

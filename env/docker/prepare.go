@@ -72,7 +72,14 @@ func (e *Engine) ensurePrepared(ctx context.Context, c Config, img imageInfo) (_
 		}
 	}()
 	start := time.Now()
-	if !e.findPrepared(ctx, name, &img) && !e.isUnprepared(name) {
+	if e.findPrepared(ctx, name, &img) {
+		if err := e.images.AddFound(ctx, name, img.from, c.Image); err != nil {
+			release()
+			return img, noRelease, err
+		}
+		return img, release, nil
+	}
+	if !e.isUnprepared(name) {
 		ended := func() {}
 		if c.Prepare.OnWait != nil {
 			ended = c.Prepare.OnWait()

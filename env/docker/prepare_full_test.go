@@ -44,7 +44,16 @@ func TestPrunePrepared(t *testing.T) {
 	if err != nil || len(p.Images) != 1 || !p.Images[0].Removed || len(listPrepared(t, note)) != 0 {
 		t.Errorf("%v, %+v", err, p)
 	}
-	if sandbox := start(t, e, c); done != 2 || sandbox.Info().Prepared == nil {
-		t.Errorf("the image was not prepared again: %+v", sandbox.Info())
+	sandbox := start(t, e, c)
+	if err := sandbox.Close(t.Context()); err != nil || done != 2 || sandbox.Info().Prepared == nil {
+		t.Errorf("the image was not prepared again: %+v, %v", sandbox.Info(), err)
+	}
+	// The image is also removed by a mini that did not record it, once that has used it.
+	other, _ := newPreparingEngine(t, 0, note)
+	if err := start(t, other, c).Close(t.Context()); err != nil || done != 2 {
+		t.Fatal(err)
+	}
+	if p, err = other.Images().Prune(t.Context(), nil, true); err != nil || len(p.Images) != 1 || p.Images[0].Base != name {
+		t.Errorf("%v, %+v", err, p)
 	}
 }

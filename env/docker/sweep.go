@@ -204,14 +204,3 @@ func parseTime(s string) time.Time {
 // volumePattern matches the names from volumeName. Labels are not reliable: an
 // engine that lacks a volume when it creates a container creates it without labels.
 var volumePattern = lazyregexp.New(`^mini-helper-[0-9a-f]{16}-[a-z0-9]+$`)
-
-// helperVolumes lists the names of the volumes of the helpers that are available.
-func (e *Engine) helperVolumes() []string {
-	var names []string
-	for _, arch := range []string{"amd64", "arm64"} {
-		if b, err := e.helper(arch); err == nil { // not every architecture is built
-			names = append(names, b.volumeName())
-		}
-	}
-	return names
-}

@@ -26,6 +26,7 @@ import (
 
 // TestSweep uses an engine of its own, because other tests sweep the machine's engine.
 func TestSweep(t *testing.T) {
+	t.Parallel()
 	d := dockertest.StartDaemon(t)
 	p := spawnAt(t, d.Host(), docker.Config{Image: dockertest.SmallImage})
 	t.Run("in use", func(t *testing.T) { sweepInUse(t, d, p) })

@@ -128,7 +128,7 @@ func (e *Engine) copyHelper(ctx context.Context, fillName string, content []byte
 var errWrongHelper = errors.New("the helper in the volume is not the one that mini put there")
 
 // maxHelper limits how much of a helper is read, in bytes.
-const maxHelper = 64 << 20
+const maxHelper = 256 << 20
 
 // verifyVolume checks the hash of the helper in a volume. Every user of the engine
 // can write to its volumes.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/envtest"
+	"github.com/minibench/mini/env/process"
 )
 
 // TestMemory holds Memory to the conformance suite, with bash as its shell.
@@ -28,34 +30,34 @@ func bash(ctx context.Context, c env.Command, out io.Writer) int {
 	cmd.Dir = os.TempDir()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	r, w, err := os.Pipe()
-	if err != nil {
-		panic(err)
+	output := process.NewOutput(out, c.Script, env.SubmissionLimit, c.SubmissionMarkers)
+	var pipes, writers []*os.File
+	var copied sync.WaitGroup
+	for _, to := range output.Writers() {
+		r, w, err := os.Pipe()
+		if err != nil {
+			panic(err)
+		}
+		defer r.Close()
+		pipes, writers = append(pipes, r), append(writers, w)
+		if cmd.Stderr = w; cmd.Stdout == nil {
+			cmd.Stdout = w
+		}
+		copied.Go(func() { _, _ = io.Copy(to, r) })
 	}
-	defer r.Close()
-	cmd.Stdout, cmd.Stderr = w, w
 	if err := cmd.Start(); err != nil {
 		panic(err)
 	}
-	w.Close() //nolint:errcheck // the command has its own descriptor
-	read := make(chan struct{})
-	go func() {
-		defer close(read)
-		buffer := make([]byte, 64<<10)
-		for {
-			n, err := r.Read(buffer)
-			if n > 0 {
-				_, _ = out.Write(buffer[:n])
-			}
-			if err != nil {
-				return
-			}
-		}
-	}()
-	err = cmd.Wait()
+	for _, w := range writers {
+		w.Close() //nolint:errcheck // the command has its own descriptor
+	}
+	err := cmd.Wait()
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what it left in the background
-	_ = r.SetReadDeadline(time.Now().Add(time.Second))  // a process in another group may hold the pipe
-	<-read
+	for _, r := range pipes {
+		_ = r.SetReadDeadline(time.Now().Add(time.Second)) // a process in another group may hold the pipe
+	}
+	copied.Wait()
+	output.Finish(err == nil, new(env.Result))
 	exit := new(exec.ExitError)
 	if errors.As(err, &exit) {
 		return exit.ExitCode()

@@ -147,6 +147,22 @@ func submissions(t *testing.T, s suite) {
 			}
 		})
 	}
+	for name, c := range map[string]struct{ script, want string }{
+		"standard error before the marker": {"echo warning >&2; echo SUBMIT; echo more >&2; echo patch", "SUBMIT\npatch\n"},
+		"much of it":                       {"seq 1 20000 >&2; echo SUBMIT; echo patch", "SUBMIT\npatch\n"},
+		"much of it after the marker":      {"echo SUBMIT; echo patch; seq 1 400000 >&2", "SUBMIT\npatch\n"},
+		"no end of line":                   {"echo warning >&2; printf SUBMIT", "SUBMIT"},
+		"another first line":               {"echo a; echo SUBMIT", "a\nSUBMIT\n"},
+		"a failure":                        {"echo SUBMIT; echo warning >&2; exit 1", "SUBMIT\nwarning\n"},
+		"only standard error":              {"echo SUBMIT >&2", "SUBMIT\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := sandbox{b, t}.run(env.Command{Script: c.script, SubmissionMarkers: []string{"SUBMIT"}})
+			if string(r.Output) != c.want {
+				t.Errorf("output is %.200q, want %q", r.Output, c.want)
+			}
+		})
+	}
 	t.Run("byte for byte", func(t *testing.T) { sandbox{b, t}.checkSubmission(2_000_000) })
 }
 

@@ -117,7 +117,8 @@ func checkTimeout(t *testing.T, r env.Result) {
 	}
 }
 
-// earlierProcesses: processes that earlier commands left running survive a timeout.
+// earlierProcesses: processes that earlier commands left running survive a timeout, but not
+// env.KillProgram.
 func earlierProcesses(t *testing.T, s suite) {
 	b := s.start(t)
 	dir := b.tempDir()
@@ -135,7 +136,14 @@ func earlierProcesses(t *testing.T, s suite) {
 			t.Fatalf("after the timeout, the living processes are %q; want the four of earlier commands", got)
 		}
 	}
-	b.sh("kill -9 $(cat " + dir + "/*)")
+	if s.lacks[FileTransfer] != "" { // there is no helper
+		b.sh("kill -9 $(cat " + dir + "/*)")
+		return
+	}
+	r := b.run(env.Command{Interpreter: []string{env.KillProgram}})
+	if got := b.living(dir + "/*"); got != "" || r.Failure != "" || r.Killed < 4 || r.Survivors != 0 {
+		t.Errorf("living %q, %+v", got, r)
+	}
 }
 
 // background: processes that a command leaves running are reported, and do not delay

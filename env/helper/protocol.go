@@ -175,6 +175,10 @@ func UnexpectedEOF(err error) error {
 	return err
 }
 
+// ProgramArg is the first command-line argument of a helper. An executable that is not
+// mini-helper knows by it that it was started as one.
+const ProgramArg = "mini-helper"
+
 // NoTraceArg is a command-line argument of the helper: run commands without
 // CAP_SYS_PTRACE.
 const NoTraceArg = "no-trace"

@@ -4,6 +4,7 @@ package kubernetes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,7 +34,7 @@ type helperBinary struct {
 // immutable, named after their content, and shared by all runs.
 func (c *Cluster) deliverHelper(ctx context.Context) (helperBinary, error) {
 	arch := c.settings.nodeSelector()[labelArch]
-	binary, hash, err := binaries.Load(c.settings.HelperDir, arch)
+	binary, hash, err := loadHelper(c.settings.HelperDir, arch)
 	if err != nil {
 		return helperBinary{}, configError("kubernetes.node_selector", err.Error())
 	}
@@ -55,6 +56,16 @@ func (c *Cluster) deliverHelper(ctx context.Context) (helperBinary, error) {
 		h.parts, binary = append(h.parts, name), binary[n:]
 	}
 	return h, nil
+}
+
+// loadHelper is binaries.Load without what replaces a missing helper elsewhere: mini itself
+// is too large for pods.
+func loadHelper(dir, arch string) (binary []byte, hash string, err error) {
+	binary, hash, err = binaries.Load(dir, arch)
+	if err == nil && len(binary) > helperVolume {
+		err = errors.New("this mini was built without the helper for pods: build it with `make build-kubernetes`")
+	}
+	return binary, hash, err
 }
 
 // ensureConfigMap creates a ConfigMap unless it exists.

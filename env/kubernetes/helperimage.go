@@ -15,7 +15,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
-	"github.com/minibench/mini/env/helper/binaries"
 	"github.com/minibench/mini/env/helper/pod"
 )
 
@@ -25,7 +24,7 @@ import (
 // which contains the start of the helper's hash: another helper has another tag, so a
 // node does not use an old one. The bytes depend on the helper only.
 func WriteHelperImage(w io.Writer, dir, arch string) (tag string, err error) {
-	binary, hash, err := binaries.Load(dir, arch)
+	binary, hash, err := loadHelper(dir, arch)
 	if err != nil {
 		return "", err
 	}

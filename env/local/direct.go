@@ -83,17 +83,20 @@ func (d *directRunner) Execute(ctx context.Context, c env.Command) (env.Result, 
 	if c.Sink != nil {
 		dest.w = c.Sink
 	}
-	limiter := process.NewOutputLimiter(dest, c.OutputLimit, c.SubmissionMarkers)
-	r, w, err := os.Pipe()
-	if err != nil {
-		return notRun, fmt.Errorf("execute command: %w", err)
+	output := process.NewOutput(dest, c.Script, c.OutputLimit, c.SubmissionMarkers)
+	var pipes []*outputPipe
+	for _, w := range output.Writers() {
+		p, err := newOutputPipe(w)
+		if err != nil {
+			return notRun, fmt.Errorf("execute command: %w", err)
+		}
+		defer p.r.Close() //nolint:errcheck // nothing was written
+		defer p.w.Close() //nolint:errcheck // nothing was written here
+		pipes = append(pipes, p)
 	}
-	defer r.Close() //nolint:errcheck // nothing was written
-	cmd.Stdout, cmd.Stderr = w, w
+	cmd.Stdout, cmd.Stderr = pipes[0].w, pipes[len(pipes)-1].w
 	started := time.Now()
-	err = cmd.Start()
-	_ = w.Close() // nothing was written here
-	if err != nil {
+	if err := cmd.Start(); err != nil {
 		if ctx.Err() != nil {
 			return notRun, context.Cause(ctx)
 		}
@@ -101,15 +104,16 @@ func (d *directRunner) Execute(ctx context.Context, c env.Command) (env.Result, 
 		return notRun, nil
 	}
 	d.groups = append(d.groups, cmd.Process.Pid)
-	copied := make(chan struct{})
-	go func() {
-		defer close(copied)
-		_, _ = io.Copy(limiter, r) // ends at the end of the output, or in readRest
-	}()
+	for _, p := range pipes {
+		_ = p.w.Close() // nothing was written here
+		go p.copy()
+	}
 	_ = cmd.Wait() // see ProcessState below
-	readRest(r, limiter, copied)
+	for _, p := range pipes {
+		p.readRest()
+	}
 	res := env.Result{Duration: time.Since(started), OOMKilled: -1}
-	limiter.Finish(&res)
+	output.Finish(cmd.ProcessState.Success() && timeoutCtx.Err() == nil, &res)
 	res.Output = out.Bytes()
 	switch {
 	case ctx.Err() != nil:
@@ -127,20 +131,38 @@ func (d *directRunner) Execute(ctx context.Context, c env.Command) (env.Result, 
 	return res, nil
 }
 
+// outputPipe carries a stream of a command to out.
+type outputPipe struct {
+	r, w   *os.File
+	out    io.Writer
+	copied chan struct{} // closed at the end of copy
+}
+
+func newOutputPipe(out io.Writer) (*outputPipe, error) {
+	r, w, err := os.Pipe()
+	return &outputPipe{r: r, w: w, out: out, copied: make(chan struct{})}, err
+}
+
+// copy ends at the end of the stream, or in readRest.
+func (p *outputPipe) copy() {
+	defer close(p.copied)
+	_, _ = io.Copy(p.out, p.r)
+}
+
 // readRest returns when out has everything that the command has written before it ended.
-// If a background process holds the pipe, the goroutine that copies to out does not end by
-// itself, and may be late on a busy machine.
-func readRest(r *os.File, out io.Writer, copied <-chan struct{}) {
+// If a background process holds the pipe, copy does not end by itself, and may be late on
+// a busy machine.
+func (p *outputPipe) readRest() {
 	timer := time.NewTimer(outputWait)
 	defer timer.Stop()
 	select {
-	case <-copied:
+	case <-p.copied:
 		return
 	case <-timer.C:
 	}
-	_ = r.SetReadDeadline(time.Now()) // ends the goroutine, even if it has not read everything
-	<-copied
-	process.Drain(r, out, make([]byte, 64<<10))
+	_ = p.r.SetReadDeadline(time.Now()) // ends copy, even if it has not read everything
+	<-p.copied
+	process.Drain(p.r, p.out, make([]byte, 64<<10))
 }
 
 // command returns the process to start; false if its shell is not found.

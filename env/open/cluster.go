@@ -35,7 +35,6 @@ func (s *Sandboxes) connectCluster(ctx context.Context, cfg *configs.Resolved, w
 	if err := CheckClusterSettings(cfg); err != nil {
 		return err
 	}
-	s.release = func() error { return nil } // of a cluster that another Sandboxes has opened
 	if s.cluster.Cluster != nil && reflect.DeepEqual(s.cluster.settings, cfg.Environment.Kubernetes) {
 		return nil
 	}
@@ -94,11 +93,11 @@ func (s *Sandboxes) StartContainer(ctx context.Context, c docker.Config, limit t
 		if err != nil {
 			return nil, err
 		}
-		return s.Track(sandbox, nil), nil
+		return s.track(ctx, sandbox, nil), nil
 	}
 	sandbox, err := s.Engine.Start(ctx, c)
 	if err != nil {
 		return nil, err // avoid returning a typed nil
 	}
-	return s.Track(sandbox, nil), nil
+	return s.track(ctx, sandbox, nil), nil
 }

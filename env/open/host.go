@@ -103,8 +103,7 @@ func (s *Sandboxes) openHost(ctx context.Context, cfg *configs.Resolved) (err er
 	if err != nil && (s.Class == "bubblewrap" || !worksWithoutHelper(err)) {
 		return err
 	}
-	s.release = func() error { return nil }
-	if program != nil {
+	if s.release = nil; program != nil {
 		s.release = program.Close
 		defer func() {
 			if err != nil {
@@ -132,6 +131,9 @@ func CheckHost(ctx context.Context, cfg *configs.Resolved) error {
 
 // loadHelper loads the helper for this machine.
 func loadHelper(e configs.Environment) (*child.Program, error) {
+	if runtime.GOOS != "linux" {
+		return child.Load(nil, "") // returns an error
+	}
 	binary, hash, err := binaries.Load(e.HelperDir, runtime.GOARCH)
 	if err != nil {
 		return nil, err

@@ -9,10 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"path/filepath"
-	"slices"
-	"sync"
+	"runtime"
 	"time"
 
 	"github.com/minibench/mini/agent/worktree"
@@ -40,12 +38,12 @@ type Observer struct {
 	Warning func(text string)
 }
 
-// Sandboxes starts sandboxes of the configured class, and can kill all of them
-// at once.
+// Sandboxes starts sandboxes of the configured class.
 type Sandboxes struct {
 	Class   string
 	start   func(ctx context.Context, in datasets.Instance) (env.Environment, keepFunc, error)
-	release func() error // releases the shared engine or helper
+	kill    context.Context //nolint:containedctx // closes all sandboxes when it ends
+	release func() error    // releases the shared engine or helper; nil if another Sandboxes does
 	// open opens a sandbox in a folder of this machine; nil for containers.
 	open func(ctx context.Context, f folder) (env.Environment, error)
 	// checkDir reports why a folder of the user cannot be used; nil accepts all.
@@ -64,9 +62,6 @@ type Sandboxes struct {
 	Install func(ctx context.Context, c docker.Config) (_ docker.Config, release func(), err error)
 	// scrubImages means that containers start from images that were scrubbed once.
 	scrubImages bool
-
-	mu   sync.Mutex
-	live map[env.Environment]bool
 }
 
 // Start implements runner.Sandboxes.
@@ -75,28 +70,34 @@ func (s *Sandboxes) Start(ctx context.Context, in datasets.Instance) (env.Enviro
 	if err != nil {
 		return nil, err
 	}
-	return s.Track(sandbox, keep), nil
+	return s.track(ctx, sandbox, keep), nil
 }
 
-// Track registers a sandbox until it is closed. If the kill context of New or Connect
-// ends before that, s closes the sandbox.
-func (s *Sandboxes) Track(sandbox env.Environment, keep keepFunc) env.Environment {
-	t := &Tracked{Environment: sandbox, sandboxes: s, keep: keep}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.live[t] = true
+// track closes a sandbox when the kill context of New or Connect ends before the sandbox is closed.
+// Running attempts fail then.
+func (s *Sandboxes) track(ctx context.Context, sandbox env.Environment, keep keepFunc) env.Environment {
+	t := &Tracked{Environment: sandbox, keep: keep}
+	t.stop = context.AfterFunc(s.kill, func() { //nolint:contextcheck // the kill context is that of the process
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), killTimeout)
+		defer cancel()
+		_ = sandbox.Close(ctx) // the process is exiting
+	})
 	return t
 }
+
+// killTimeout limits how long a sandbox is closed after a kill. The process exits at most a second
+// after this timeout.
+const killTimeout = 4 * time.Second
 
 // keepFunc preserves the files of a sandbox beyond its Close. It returns a sentence
 // that tells the user where they are.
 type keepFunc func(ctx context.Context, attempt int) (string, error)
 
-// Tracked is a sandbox that unregisters itself when it is closed.
+// Tracked is a sandbox that a kill closes.
 type Tracked struct {
 	env.Environment
-	sandboxes *Sandboxes
-	keep      keepFunc // nil if the sandbox cannot be kept
+	stop func() bool // ends the wait for a kill
+	keep keepFunc    // nil if the sandbox cannot be kept
 }
 
 // Unwrap returns the underlying sandbox (see env.AsFiles).
@@ -104,81 +105,55 @@ func (t *Tracked) Unwrap() env.Environment { return t.Environment }
 
 // Close implements env.Environment.
 func (t *Tracked) Close(ctx context.Context) error {
-	defer func() {
-		t.sandboxes.mu.Lock()
-		defer t.sandboxes.mu.Unlock()
-		delete(t.sandboxes.live, t)
-	}()
+	defer t.stop()
 	return t.Environment.Close(ctx)
 }
 
-// killTimeout limits the duration of killAll. The process exits at most a second after
-// this timeout.
-const killTimeout = 4 * time.Second
-
-// killAll closes all sandboxes. Running attempts fail.
-func (s *Sandboxes) killAll() {
-	s.mu.Lock()
-	live := slices.Collect(maps.Keys(s.live))
-	s.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
-	defer cancel()
-	var wg sync.WaitGroup
-	for _, sandbox := range live {
-		wg.Go(func() { _ = sandbox.Close(ctx) }) // the process is exiting
-	}
-	wg.Wait()
-}
-
 // Close releases the engine or the helper that the sandboxes share.
-func (s *Sandboxes) Close() error { return s.release() }
-
-// New opens the configured environment. If fallBack is set and no container
-// engine answers, New uses the local environment and prints a note to w. When kill
-// ends, all sandboxes are closed. run is the run folder; "" for a task.
-func New(
-	ctx, kill context.Context, cfg *configs.Resolved, isDemo, fallBack bool, run string, w io.Writer, o Observer,
-) (*Sandboxes, error) {
-	return (&Sandboxes{}).Sibling(ctx, kill, cfg, isDemo, fallBack, run, w, o)
+func (s *Sandboxes) Close() error {
+	if s.release == nil {
+		return nil
+	}
+	return s.release()
 }
 
-// Sibling is like New, but the new Sandboxes use the container engine and the image
-// store, or the cluster, of s, if it has them. s must be closed after its siblings.
-func (s *Sandboxes) Sibling(
-	ctx, kill context.Context, cfg *configs.Resolved, isDemo, fallBack bool, run string, w io.Writer, o Observer,
-) (*Sandboxes, error) {
-	s = &Sandboxes{Class: cfg.Environment.Class, live: map[env.Environment]bool{}, Engine: s.Engine, Images: s.Images, cluster: s.cluster}
+// Options are how New opens an environment.
+type Options struct {
+	Demo     bool   // the rows are those of the demo
+	FallBack bool   // if no container engine answers, use the local environment, with a note
+	Run      string // the run folder; "" for a task
+	Notes    io.Writer
+	Observer Observer
+	// Engine are sandboxes whose container engine and image store, or cluster, are used; nil connects
+	// to them. They must be closed last.
+	Engine *Sandboxes
+}
+
+// New opens the configured environment. When kill ends, all sandboxes are closed.
+func New(ctx, kill context.Context, cfg *configs.Resolved, o Options) (*Sandboxes, error) {
+	s := &Sandboxes{Class: cfg.Environment.Class, kill: kill}
+	if o.Engine != nil && !IsHostClass(s.Class) {
+		s.Engine, s.Images, s.cluster = o.Engine.Engine, o.Engine.Images, o.Engine.cluster
+	}
 	var err error
 	switch {
 	case IsHostClass(s.Class):
-		s.Engine, s.Images, s.cluster = nil, nil, openedCluster{}
-		err = s.host(ctx, cfg, isDemo, w)
+		err = s.host(ctx, cfg, o.Demo, o.Notes)
 	case configs.UsesCluster(s.Class):
-		err = s.pods(ctx, cfg, run, w, o)
+		err = s.pods(ctx, cfg, o.Run, o.Notes, o.Observer)
 	default:
-		err = s.docker(ctx, cfg, run, w, o)
-		if e, ok := errors.AsType[*env.Error](err); ok && e.Status == env.DaemonUnavailable && fallBack {
-			_, _ = fmt.Fprintln(w, "mini: no container engine answers; the demo runs in the local environment: "+
+		err = s.docker(ctx, cfg, o.Run, o.Notes, o.Observer)
+		if e, ok := errors.AsType[*env.Error](err); ok && e.Status == env.DaemonUnavailable && o.FallBack {
+			_, _ = fmt.Fprintln(o.Notes, "mini: no container engine answers; the demo runs in the local environment: "+
 				"in temporary folders, with commands on this machine") // best effort
 			s.Class = "local"
-			err = s.host(ctx, cfg, isDemo, w)
+			err = s.host(ctx, cfg, o.Demo, o.Notes)
 		}
 	}
 	if err != nil {
 		return nil, usage.Wrap(err)
 	}
-	s.closeOnKill(kill)
 	return s, nil
-}
-
-// closeOnKill closes all sandboxes when the context kill ends.
-func (s *Sandboxes) closeOnKill(kill context.Context) {
-	stop := context.AfterFunc(kill, s.killAll)
-	closeShared := s.release
-	s.release = func() error {
-		stop()
-		return closeShared()
-	}
 }
 
 // IsDefaultClass reports whether the environment class comes from mini's defaults, and
@@ -192,7 +167,7 @@ func IsDefaultClass(cfg *configs.Resolved) bool {
 // engine. The caller starts containers with StartContainer. When kill ends, they are
 // closed.
 func Connect(ctx, kill context.Context, cfg *configs.Resolved, w io.Writer, o Observer) (*Sandboxes, error) {
-	s := &Sandboxes{Class: "docker", live: map[env.Environment]bool{}}
+	s := &Sandboxes{Class: "docker", kill: kill}
 	connect := s.connect
 	if configs.UsesCluster(cfg.Environment.Class) {
 		s.Class, connect = cfg.Environment.Class, s.connectCluster
@@ -200,7 +175,6 @@ func Connect(ctx, kill context.Context, cfg *configs.Resolved, w io.Writer, o Ob
 	if err := connect(ctx, cfg, w, o); err != nil {
 		return nil, usage.Wrap(err)
 	}
-	s.closeOnKill(kill)
 	return s, nil
 }
 
@@ -249,7 +223,6 @@ func (s *Sandboxes) connect(ctx context.Context, cfg *configs.Resolved, w io.Wri
 
 // docker makes s start sandboxes in containers.
 func (s *Sandboxes) docker(ctx context.Context, cfg *configs.Resolved, run string, w io.Writer, o Observer) error {
-	s.release = func() error { return nil } // of an engine that another Sandboxes has opened
 	s.cluster = openedCluster{}
 	if s.Engine == nil {
 		if err := s.connect(ctx, cfg, w, o); err != nil {
@@ -311,7 +284,7 @@ func (s *Sandboxes) ScrubOnce(cfg *configs.Resolved) {
 // is empty, in mini itself.
 func checkHelper(dir string) error {
 	if dir == "" {
-		_, err := binaries.Hash("", "amd64")
+		_, err := binaries.Hash("", runtime.GOARCH)
 		return err
 	}
 	for _, arch := range []string{"amd64", "arm64"} {

@@ -17,7 +17,8 @@ type Command struct {
 	// Shell is the interpreter with its flags; the script is appended as the last
 	// argument. Empty means bash -c. If bash is missing, sh is used. For
 	// env.RepositoryProgram this program is started again under that name, with the
-	// script as its standard input (Linux only).
+	// script as its standard input; env.KillProgram is not started: Run kills every process
+	// of the Runner (both Linux only).
 	Shell []string
 	// Script is the script, at most env.MaxScript bytes, without NUL bytes.
 	Script string

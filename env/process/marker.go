@@ -2,6 +2,7 @@ package process
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -58,6 +59,11 @@ func (mm *markerMatcher) add(p []byte) matchState {
 		}
 	}
 	return state
+}
+
+// isMarker reports whether the output so far is a marker without the end of its line.
+func (mm *markerMatcher) isMarker() bool {
+	return slices.Contains(mm.markers, string(bytes.TrimRightFunc(mm.seen, isSpace)))
 }
 
 func isSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }

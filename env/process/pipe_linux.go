@@ -3,6 +3,7 @@ package process
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -57,14 +58,14 @@ func (p *pipe) closeWriter() {
 
 // read copies the stream to out until the stream or the command ends, then discards
 // the rest. It returns when no writer is left or r is closed.
-func (p *pipe) read(out *OutputLimiter) {
+func (p *pipe) read(out io.Writer) {
 	defer p.r.Close() //nolint:errcheck // nothing was written
 	pooled := buffers.Get().(*[pipeSize]byte)
 	defer buffers.Put(pooled)
 	buf := pooled[:]
 	for {
 		n, err := p.r.Read(buf)
-		out.add(buf[:n])
+		_, _ = out.Write(buf[:n]) // never fails
 		if errors.Is(err, os.ErrDeadlineExceeded) && p.ended.Load() {
 			Drain(p.r, out, buf)
 			close(p.complete)

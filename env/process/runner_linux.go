@@ -82,19 +82,24 @@ func (r *Runner) Run(ctx context.Context, c Command, out io.Writer) (env.Result,
 		return env.Result{ExitCode: -1, OOMKilled: -1}, err
 	}
 	defer c.Scope.leave()
+	if len(c.Shell) == 1 && c.Shell[0] == env.KillProgram {
+		kill := (&killer{isInit: r.isInit}).run()
+		r.hasLeftovers = kill.survivors > 0
+		return env.Result{Killed: kill.killed, Survivors: kill.survivors, OOMKilled: -1}, nil
+	}
 	r.reaper.reapChildren() // reaps zombies
 	spared := r.processesToSpare(c.Scope)
 	oomBefore, guardBefore := r.oom.count(), r.guard.count()
-	limiter := NewOutputLimiter(out, c.OutputLimit, c.Markers)
+	outputs := NewOutput(out, c.Script, c.OutputLimit, c.Markers)
 	started := time.Now()
 	res := env.Result{OOMKilled: -1}
-	shell, err := r.start(c, limiter)
+	shell, err := r.start(c, outputs)
 	if errors.Is(err, syscall.EAGAIN) && !c.Scope.isNested() && r.hasLeftovers {
 		// Processes of earlier commands use up the process limit.
 		kill := (&killer{isInit: r.isInit}).run()
 		res.Killed, res.Survivors, res.KilledEarlier = kill.killed, kill.survivors, true
 		r.hasLeftovers, spared = kill.survivors > 0, protectedSet{}
-		shell, err = r.start(c, limiter)
+		shell, err = r.start(c, outputs)
 	}
 	if err != nil {
 		return notRun(err.Error()), nil
@@ -104,10 +109,15 @@ func (r *Runner) Run(ctx context.Context, c Command, out io.Writer) (env.Result,
 	c.Scope.waitNested()
 	res.Duration = time.Since(started)
 	r.kept.receive(shell.socket)
-	shell.pipe.waitComplete(outputGrace)
-	limiter.Finish(&res)
-	if err == nil && !res.TimedOut {
+	for _, p := range shell.pipes {
+		p.waitComplete(outputGrace)
+	}
+	ended := err == nil && !res.TimedOut
+	if ended {
 		res.ExitCode, res.Signal = exitCode(status)
+	}
+	outputs.Finish(ended && res.ExitCode == 0, &res)
+	if ended {
 		res.Background = r.background(spared, c.Scope)
 	}
 	if count := r.oom.count(); oomBefore >= 0 && count >= oomBefore {
@@ -140,11 +150,11 @@ func (r *Runner) processesToSpare(scope *Scope) protectedSet {
 // shellProcess is a started shell.
 type shellProcess struct {
 	exited <-chan syscall.WaitStatus
-	pipe   *pipe
+	pipes  []*pipe
 	socket *os.File // of the repository program: what passes files to keep; else nil
 }
 
-func (r *Runner) start(c Command, out *OutputLimiter) (shellProcess, error) {
+func (r *Runner) start(c Command, out *Output) (shellProcess, error) {
 	environ := c.environ()
 	shell, ok := FindShell(c.Shell, environ)
 	if c.isRepositoryProgram() {
@@ -168,26 +178,38 @@ func (r *Runner) start(c Command, out *OutputLimiter) (shellProcess, error) {
 	if err != nil {
 		return shellProcess{}, fmt.Errorf("The command cannot be run as the user %.60q: %w.", c.User, err) //nolint:staticcheck,revive // a sentence for Result.Failure
 	}
-	p, err := newPipe()
-	if err != nil {
-		return shellProcess{}, fmt.Errorf("The command cannot be started: %w.", err) //nolint:staticcheck,revive // a sentence for Result.Failure
+	writers := out.Writers()
+	pipes := make([]*pipe, len(writers))
+	for i := range pipes {
+		if pipes[i], err = newPipe(); err != nil {
+			closePipes(pipes[:i])
+			return shellProcess{}, fmt.Errorf("The command cannot be started: %w.", err) //nolint:staticcheck,revive // a sentence for Result.Failure
+		}
+		defer pipes[i].closeWriter()
 	}
-	defer p.closeWriter()
 	var exited <-chan syscall.WaitStatus
-	err = r.scopes.start(c.Scope, p.inode, func() (pid int, err error) {
-		pid, exited, err = r.fork(shell[0], script, environ, c.Dir, p, identity)
+	err = r.scopes.start(c.Scope, pipes[0].inode, func() (pid int, err error) {
+		pid, exited, err = r.fork(shell[0], script, environ, c.Dir, pipes, identity)
 		return pid, err
 	})
 	if err != nil {
-		p.r.Close()                                                                  //nolint:errcheck // nothing was written
+		closePipes(pipes)
 		return shellProcess{}, fmt.Errorf("The command cannot be started: %w.", err) //nolint:staticcheck,revive // a sentence for Result.Failure
 	}
-	r.startReader(p, out)
-	return shellProcess{exited: exited, pipe: p, socket: script.takeReceiver()}, nil
+	for i, p := range pipes {
+		r.startReader(p, writers[i])
+	}
+	return shellProcess{exited: exited, pipes: pipes, socket: script.takeReceiver()}, nil
 }
 
-func (r *Runner) fork(path string, script preparedScript, environ []string, dir string, p *pipe, identity *syscall.Credential) (int, <-chan syscall.WaitStatus, error) {
-	files := []uintptr{r.devNull.Fd(), uintptr(p.w), uintptr(p.w)}
+func closePipes(pipes []*pipe) {
+	for _, p := range pipes {
+		p.r.Close() //nolint:errcheck // nothing was written
+	}
+}
+
+func (r *Runner) fork(path string, script preparedScript, environ []string, dir string, pipes []*pipe, identity *syscall.Credential) (int, <-chan syscall.WaitStatus, error) {
+	files := []uintptr{r.devNull.Fd(), uintptr(pipes[0].w), uintptr(pipes[len(pipes)-1].w)}
 	switch {
 	case script.socket != nil:
 		files[0] = script.file.Fd()
@@ -199,7 +221,9 @@ func (r *Runner) fork(path string, script preparedScript, environ []string, dir 
 		files = append(files, script.file.Fd())
 	}
 	if identity != nil { // so that the command can open /dev/stdout
-		_ = syscall.Fchown(p.w, int(identity.Uid), int(identity.Gid)) // as in a container without this user
+		for _, p := range pipes {
+			_ = syscall.Fchown(p.w, int(identity.Uid), int(identity.Gid)) // as in a container without this user
+		}
 	}
 	pid, exited, err := r.reaper.fork(path, script.argv, &syscall.ProcAttr{
 		Dir:   dir,
@@ -227,7 +251,7 @@ func writeKernelFile(file, text string) {
 }
 
 // startReader starts the goroutine that reads p.
-func (r *Runner) startReader(p *pipe, out *OutputLimiter) {
+func (r *Runner) startReader(p *pipe, out io.Writer) {
 	r.mu.Lock()
 	r.pipes[p] = struct{}{}
 	r.mu.Unlock()

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/minibench/mini/env/scratch"
 )
@@ -23,7 +24,7 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		os.Stdout.WriteString(dir + "\n") //nolint:errcheck // the test detects missing output
-		select {}
+		time.Sleep(time.Hour)             // until the test kills it; without a timer Go would end it as a deadlock
 	}
 	os.Exit(m.Run())
 }

@@ -16,11 +16,13 @@ import (
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/agent/events"
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/helper/binaries"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 )
 
 func main() {
+	binaries.Init(os.Stderr) // lets env/docker and env/bubblewrap start sandboxes from this program; see its documentation
 	if err := run(context.Background(), os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -67,7 +69,7 @@ func run(ctx context.Context, w io.Writer) error {
 		return err
 	}
 
-	t, err := trajectories.BuildTranscript(memory.Records())
+	t, err := trajectories.Fold(memory.Records())
 	if err != nil {
 		return err
 	}
@@ -78,17 +80,19 @@ func run(ctx context.Context, w io.Writer) error {
 // printEvent prints the text of an event.
 func printEvent(w io.Writer, e events.Event) error {
 	text := ""
-	switch e := e.(type) {
+	switch e := events.Content(e).(type) {
+	case events.PhaseStarted:
+		if e.Phase == events.PhaseRunning {
+			text = fmt.Sprintf("$ %s\n", e.Command)
+		}
 	case events.TextDelta:
 		text = e.Text
-	case events.Replied:
-		text = "\n"
-	case events.ActionStarted:
-		text = fmt.Sprintf("$ %s\n", e.Command)
 	case events.OutputChunk:
 		text = fmt.Sprintf("  %s", e.Data)
-	case events.UserMessage:
-		text = fmt.Sprintf("[%s] %s\n", e.Cause, e.Text)
+	case trajectories.Message:
+		if text = "\n"; e.Cause != trajectories.CauseReply {
+			text = fmt.Sprintf("[%s] %s\n", e.Cause, e.Content)
+		}
 	}
 	_, err := io.WriteString(w, text)
 	return err

@@ -11,9 +11,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"strings"
+
+	"github.com/minibench/mini/internal/rootdir"
 )
 
 // MaxSize is the maximum size of a decompressed log, in bytes.
@@ -34,14 +35,7 @@ type File struct {
 // end in .gz. The error contains the path; it may wrap fs.ErrNotExist or
 // ErrTooLong.
 func Open(path string, maxSize int64) (*File, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() { // opening a pipe would block
-		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")}
-	}
-	f, err := os.Open(path) //nolint:gosec // reading the named file is the purpose
+	f, err := rootdir.OpenRegular(path, 0)
 	if err != nil {
 		return nil, err
 	}

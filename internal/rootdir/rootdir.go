@@ -150,6 +150,19 @@ func (d *Dir) OpenFile(path string, flag int, perm fs.FileMode) (f *os.File, err
 // pipes and other files.
 func (d *Dir) Open(path string) (*os.File, error) {
 	f, err := d.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	return regular(path, f, err)
+}
+
+// OpenRegular opens an existing regular file in no particular folder. It returns an error,
+// without blocking, for pipes and other files. flag is as in os.OpenFile; with
+// syscall.O_NOFOLLOW the path must not be a link.
+func OpenRegular(path string, flag int) (*os.File, error) {
+	f, err := os.OpenFile(path, flag|syscall.O_NONBLOCK, 0) //nolint:gosec // G304: the caller's path
+	return regular(path, f, err)
+}
+
+// regular returns the results of opening path, or an error if f is not a regular file.
+func regular(path string, f *os.File, err error) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}

@@ -29,16 +29,17 @@ func New(c Config) (*Model, error) {
 	}
 	return &Model{config: c, client: transport.New(transport.Client{
 		URL: c.baseURL() + "/v1/messages", Header: c.header(beta), ExtraFields: fields, Redact: transport.NewRedactor(c.key()),
+		KeyHint: c.KeyHint,
 		Timeout: c.Timeout, IdleTimeout: c.IdleTimeout, HTTP: c.HTTPClient,
 	})}, nil
 }
 
-// apiVersion is the API version of all requests.
-const apiVersion = "2023-06-01"
+// APIVersion is the API version of all requests.
+const APIVersion = "2023-06-01"
 
 func (c Config) header(beta string) http.Header {
 	header := http.Header{}
-	header.Set("Anthropic-Version", apiVersion)
+	header.Set("Anthropic-Version", APIVersion)
 	for name, value := range c.Headers {
 		header.Set(name, value)
 	}
@@ -65,16 +66,7 @@ func (m *Model) Query(ctx context.Context, messages []model.Message) (model.Repl
 		return model.Reply{}, err
 	}
 	reply, err := m.client.Query(ctx, request, func(resp *transport.Response) (model.Reply, error) {
-		if !resp.IsStream() {
-			raw, err := resp.JSON()
-			if err != nil {
-				return model.Reply{}, err
-			}
-			return parseReply(raw, m.config.Price)
-		}
-		deltas := m.client.Redact.DeltaWriter(model.DeltaListener(ctx))
-		defer deltas.Close()
-		return readStream(resp.Events(), m.client.Redact, deltas, m.config.Price)
+		return resp.Read(ctx, m.config.Price, parseReply, readStream)
 	})
 	// Do not report the token limit: tokens read from the cache, which are most of
 	// a conversation, do not count towards this API's token limits.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -250,6 +251,40 @@ func TestInvalidArguments(t *testing.T) {
 	}
 }
 
+// Servers of this API number the blocks of a stream in other ways, and give fields of
+// other types.
+func TestOtherServers(t *testing.T) {
+	want, err := ask(t, anthropic.Config{Stream: true}, respond(200, "text/event-stream", streamed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	index := regexp.MustCompile(`"index":(\d)`)
+	for name, body := range map[string]string{
+		"from 7 on":   index.ReplaceAllString(streamed, `"index":7$1`),
+		"one for all": index.ReplaceAllString(streamed, `"index":0`),
+		"none":        index.ReplaceAllString(streamed, `"index":null`),
+		"texts":       index.ReplaceAllString(streamed, `"index":"$1"`),
+		"no errors":   strings.ReplaceAll(streamed, `,"index":`, `,"error":null,"index":`),
+		"other types": strings.Replace(streamed, `"model":"`, `"stop_details":7,"container":[1],"model":"`, 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := ask(t, anthropic.Config{Stream: true}, respond(200, "text/event-stream", body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want.Message, got.Message); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+	for name, usage := range map[string]string{"with a fraction": `{"input_tokens":50.0,"output_tokens":2.0}`, "in strings": `{"input_tokens":"50","output_tokens":"2"}`} {
+		body := `{"id":1,"model":[],"content":[{"type":"text","text":"a"}],"stop_reason":"end_turn","usage":` + usage + `}`
+		if got, err := ask(t, anthropic.Config{}, respond(200, "application/json", body)); err != nil || got.Usage.Prompt != 50 {
+			t.Errorf("counts %s: %d: %v", name, got.Usage.Prompt, err)
+		}
+	}
+}
+
 func TestUsageAndCost(t *testing.T) {
 	price := model.Price{Input: 3, Cached: 0.3, CacheWrite: 3.75, CacheWriteHour: 6, Output: 15}
 	usage := func(s string) string {
@@ -272,7 +307,7 @@ func TestUsageAndCost(t *testing.T) {
 		"too many": {
 			model.Price{Free: true},
 			usage(`{"input_tokens":9223372036854775807,"cache_read_input_tokens":9223372036854775807,"output_tokens":1e30}`),
-			model.Usage{Prompt: 1 << 41, CacheRead: 1 << 40},
+			model.Usage{Prompt: 1 << 41, CacheRead: 1 << 40, Completion: 1 << 40},
 			0,
 		},
 		"no usage":       {price, `{"content":[],"stop_reason":"end_turn"}`, model.Usage{Unpriced: 1}, 0},

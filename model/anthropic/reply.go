@@ -13,10 +13,10 @@ import (
 
 // response is a message object.
 type response struct {
-	Type    string             `json:"type"`
-	Error   json.RawMessage    `json:"error"`
-	Model   string             `json:"model"`
-	Content *[]json.RawMessage `json:"content"` // nil if missing
+	Type    string          `json:"type"`
+	Error   json.RawMessage `json:"error"`
+	Model   string          `json:"model"`
+	Content json.RawMessage `json:"content"` // a list of blocks
 	// StopReason is empty if the answer is incomplete.
 	StopReason  string `json:"stop_reason"`
 	StopDetails struct {
@@ -28,29 +28,16 @@ type response struct {
 
 // usage holds token counts; input_tokens excludes cached tokens.
 type usage struct {
-	Input       count `json:"input_tokens"`
-	CacheRead   count `json:"cache_read_input_tokens"`
-	CacheWrite  count `json:"cache_creation_input_tokens"`
+	Input       transport.Number `json:"input_tokens"`
+	CacheRead   transport.Number `json:"cache_read_input_tokens"`
+	CacheWrite  transport.Number `json:"cache_creation_input_tokens"`
 	CacheWrites struct {
-		Hour count `json:"ephemeral_1h_input_tokens"`
+		Hour transport.Number `json:"ephemeral_1h_input_tokens"`
 	} `json:"cache_creation"`
-	Output  count `json:"output_tokens"`
+	Output  transport.Number `json:"output_tokens"`
 	Details struct {
-		Thinking count `json:"thinking_tokens"`
+		Thinking transport.Number `json:"thinking_tokens"`
 	} `json:"output_tokens_details"`
-}
-
-// count is a token count. Negative values, and values that are not integers, become 0.
-type count int64
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (c *count) UnmarshalJSON(data []byte) error {
-	var n int64
-	if json.Unmarshal(data, &n) != nil {
-		n = 0
-	}
-	*c = count(transport.ClampTokens(n))
-	return nil
 }
 
 // part is a block of an answer. Blocks of types that mini does not interpret are
@@ -59,7 +46,7 @@ type part struct {
 	Type     string          `json:"type"`
 	Text     string          `json:"text"`
 	Thinking string          `json:"thinking"`
-	ID       string          `json:"id"`
+	ID       transport.Text  `json:"id"`
 	Name     string          `json:"name"`
 	Input    json.RawMessage `json:"input"`
 
@@ -74,21 +61,25 @@ func parseReply(body []byte, price model.Price) (model.Reply, error) {
 		return model.Reply{}, unexpected("read answer: %w", err)
 	}
 	var a response
-	err := json.Unmarshal(raw, &a)
+	var blocks []json.RawMessage
+	err := transport.Unmarshal(raw, &a)
 	switch {
-	case a.Type == "error" || (len(a.Error) > 0 && string(a.Error) != "null"):
+	case a.Type == "error" || transport.IsPresent(a.Error):
 		return model.Reply{}, apiError(raw)
 	case err != nil:
 		return model.Reply{}, unexpected("read answer: %w", err)
-	case a.Content == nil:
+	case json.Unmarshal(a.Content, &blocks) != nil || blocks == nil:
 		return model.Reply{}, unexpected("the answer has no content")
 	}
-	message, err := messageOf(*a.Content)
+	message, err := messageOf(blocks)
 	if err != nil {
 		return model.Reply{}, err
 	}
 	reply := model.Reply{Message: message, FinishReason: finishOf(a.StopReason), Usage: a.Usage.total(), Model: a.Model, Raw: raw}
 	setCost(&reply, price)
+	if err := transport.CheckToolCalls(len(message.ToolCalls)); err != nil {
+		return reply, err
+	}
 	return reply, checkFinish(a)
 }
 
@@ -111,7 +102,7 @@ func messageOf(content []json.RawMessage) (model.Message, error) {
 	needsBlocks, previous := false, ""
 	for _, raw := range content {
 		p := part{raw: raw}
-		if err := json.Unmarshal(raw, &p); err != nil || p.Type == "" {
+		if err := transport.Unmarshal(raw, &p); err != nil || p.Type == "" {
 			return m, unexpected("read answer: a content block has no type")
 		}
 		switch p.Type {
@@ -125,7 +116,7 @@ func messageOf(content []json.RawMessage) (model.Message, error) {
 			thoughts = append(thoughts, p.Thinking)
 			needsBlocks = true
 		case "tool_use":
-			m.ToolCalls = append(m.ToolCalls, model.ToolCall{ID: p.ID, Name: p.Name, Arguments: arguments(p.Input)})
+			m.ToolCalls = append(m.ToolCalls, model.ToolCall{ID: string(p.ID), Name: p.Name, Arguments: arguments(p.Input)})
 		default:
 			needsBlocks = true
 		}
@@ -168,7 +159,7 @@ func encodeBlocks(parts []part) (json.RawMessage, error) {
 		raw := p.raw
 		if p.Type == "tool_use" && !isObject(p.Input) {
 			var err error
-			if raw, err = json.Marshal(toolUse(model.ToolCall{ID: p.ID, Name: p.Name, Arguments: arguments(p.Input)})); err != nil {
+			if raw, err = json.Marshal(toolUse(model.ToolCall{ID: string(p.ID), Name: p.Name, Arguments: arguments(p.Input)})); err != nil {
 				return nil, transport.MalformedResponse("read answer: %w", err)
 			}
 		}
@@ -221,10 +212,10 @@ func checkFinish(a response) error {
 
 // total converts u to a model.Usage, whose prompt includes cached tokens.
 func (u usage) total() model.Usage {
-	read, write := int64(u.CacheRead), int64(u.CacheWrite)
+	read, write := u.CacheRead.Tokens(), u.CacheWrite.Tokens()
 	return model.Usage{
-		Prompt: int64(u.Input) + read + write, Completion: int64(u.Output),
-		CacheRead: read, CacheWrite: write, CacheWriteHour: min(write, int64(u.CacheWrites.Hour)),
-		Reasoning: int64(u.Details.Thinking),
+		Prompt: u.Input.Tokens() + read + write, Completion: u.Output.Tokens(),
+		CacheRead: read, CacheWrite: write, CacheWriteHour: min(write, u.CacheWrites.Hour.Tokens()),
+		Reasoning: u.Details.Thinking.Tokens(),
 	}
 }

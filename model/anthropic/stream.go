@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/minibench/mini/model"
@@ -35,7 +36,7 @@ type event struct {
 	Type    string          `json:"type"`
 	Error   json.RawMessage `json:"error"`
 	Message object          `json:"message"`       // of message_start
-	Index   int             `json:"index"`         // of the block
+	Index   *int            `json:"index"`         // of the block; nil if missing
 	Block   object          `json:"content_block"` // of content_block_start
 	Delta   object          `json:"delta"`         // of content_block_delta and message_delta
 	Usage   object          `json:"usage"`         // of message_delta
@@ -66,15 +67,16 @@ type accumulator struct {
 	message object // nil before message_start
 	counts  object // usage of the message
 	blocks  []*blockBuffer
+	calls   int // blocks that are tool calls
 	deltas  blockDeltas
 }
 
 // add handles the data of the next event and reports whether it was the last.
 func (a *accumulator) add(data []byte) (done bool, err error) {
 	var e event
-	err = json.Unmarshal(data, &e)
+	err = transport.Unmarshal(data, &e)
 	switch {
-	case e.Type == "error" || len(e.Error) > 0:
+	case e.Type == "error" || transport.IsPresent(e.Error):
 		*a = accumulator{} // a failed response is not billed
 		return false, apiError(data)
 	case err != nil:
@@ -82,24 +84,29 @@ func (a *accumulator) add(data []byte) (done bool, err error) {
 	case e.Type == "ping":
 		return false, nil
 	case e.Type == "message_start" && e.Message != nil:
-		return false, a.start(e.Message)
+		a.start(e.Message)
+		return false, nil
 	case a.message == nil:
 		return false, unexpected("the stream starts with %.40q", e.Type)
 	}
 	switch e.Type {
 	case "content_block_start":
-		if e.Index != len(a.blocks) || e.Block == nil {
-			return false, transport.MalformedResponse("assemble stream: block %d starts after %d blocks", e.Index, len(a.blocks))
+		if e.Block == nil {
+			return false, transport.MalformedResponse("assemble stream: a block has no content")
 		}
-		a.blocks = append(a.blocks, &blockBuffer{fields: e.Block})
+		if e.Block.text("type") == "tool_use" {
+			a.calls++
+		}
+		if err := transport.CheckToolCalls(a.calls); err != nil {
+			return false, err
+		}
+		a.blocks = append(a.blocks, &blockBuffer{index: e.Index, fields: e.Block})
 		a.deltas.startBlock(e.Block.text("type"), e.Block.text("text"), e.Block.text("thinking"))
 	case "content_block_delta", "content_block_stop":
-		if e.Index < 0 || e.Index >= len(a.blocks) || a.blocks[e.Index].ended {
-			return false, transport.MalformedResponse("assemble stream: block %d continues but is not open", e.Index)
+		if len(a.blocks) == 0 {
+			return false, transport.MalformedResponse("assemble stream: a block continues but none has started")
 		}
-		b := a.blocks[e.Index]
-		b.ended = e.Type == "content_block_stop"
-		b.add(e.Delta)
+		a.block(e.Index).add(e.Delta)
 		a.deltas.add(e.Delta.text("text"), e.Delta.text("thinking"))
 	case "message_delta":
 		a.message.merge(e.Delta)
@@ -108,25 +115,31 @@ func (a *accumulator) add(data []byte) (done bool, err error) {
 	return e.Type == "message_stop", nil
 }
 
+// block returns the newest block with an index, or the newest block: servers of this API
+// do not all number blocks from 0 on.
+func (a *accumulator) block(index *int) *blockBuffer {
+	for _, b := range slices.Backward(a.blocks) {
+		if index != nil && b.index != nil && *b.index == *index {
+			return b
+		}
+	}
+	return a.blocks[len(a.blocks)-1]
+}
+
 // start starts the message, also when a server starts over.
-func (a *accumulator) start(message object) error {
+func (a *accumulator) start(message object) {
 	a.deltas.Restart()
 	*a = accumulator{message: message, counts: object{}, deltas: blockDeltas{DeltaWriter: a.deltas.DeltaWriter}}
-	if raw := message["usage"]; len(raw) > 0 {
-		var counts object
-		if err := json.Unmarshal(raw, &counts); err != nil {
-			return transport.MalformedResponse("read event: usage: %w", err)
-		}
-		a.counts.merge(counts)
-	}
-	return nil
+	var counts object
+	_ = json.Unmarshal(message["usage"], &counts) // a reply without usage is used, too
+	a.counts.merge(counts)
 }
 
 // usage returns the usage reported so far.
 func (a *accumulator) usage() model.Usage {
 	var u usage
 	if raw, err := json.Marshal(a.counts); err == nil {
-		_ = json.Unmarshal(raw, &u) // fields of the wrong type stay 0
+		_ = transport.Unmarshal(raw, &u) // cannot fail: counts came from JSON
 	}
 	return u.total()
 }
@@ -164,10 +177,10 @@ func (d *blockDeltas) add(text, thinking string) {
 
 // blockBuffer is a content block that is still arriving.
 type blockBuffer struct {
+	index                            *int
 	fields                           object
 	text, thinking, input, signature strings.Builder
 	citations                        []json.RawMessage
-	ended                            bool
 }
 
 // add appends a delta.

@@ -1,12 +1,10 @@
 package dialect
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"slices"
+	"strings"
 )
 
 // Body is a JSON object, such as a request. Edits change its fields and leave the bytes of
@@ -18,31 +16,19 @@ type field struct {
 	value json.RawMessage
 }
 
-// ParseBody reads a JSON object.
+// ParseBody reads a JSON object without duplicate keys.
 func ParseBody(data []byte) (*Body, error) {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return nil, errors.New("read request: the body is not a JSON object")
+	p := newParser(nil, data)
+	if t, err := p.dec.Token(); err != nil || t != json.Delim('{') {
+		return nil, errors.New("read JSON: it is not an object")
 	}
 	b := &Body{}
-	for dec.More() {
-		name, err := dec.Token()
-		if err != nil {
-			return nil, fmt.Errorf("read request: %w", err)
-		}
-		f := field{name: fmt.Sprint(name)}
-		if err := dec.Decode(&f.value); err != nil {
-			return nil, fmt.Errorf("read request: %w", err)
-		}
-		b.Set(f.name, f.value) // of a repeated name, the last counts
-	}
-	if _, err := dec.Token(); err != nil {
-		return nil, fmt.Errorf("read request: %w", err)
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("read request: data after the JSON object")
-	}
-	return b, nil
+	err := p.object(inData, func(name string) error {
+		value, err := p.raw(name, inData)
+		b.fields = append(b.fields, field{name, value})
+		return err
+	})
+	return b, err
 }
 
 // Fields calls yield with each field, in order.
@@ -105,6 +91,16 @@ func text(raw json.RawMessage) string {
 	var s string
 	_ = json.Unmarshal(raw, &s) // s stays empty
 	return s
+}
+
+// paragraphs joins texts with line ends, in linear time.
+type paragraphs struct{ strings.Builder }
+
+func (p *paragraphs) add(text string) {
+	if text != "" && p.Len() > 0 {
+		p.WriteByte('\n')
+	}
+	p.WriteString(text)
 }
 
 func (b *Body) names() []string {

@@ -3,6 +3,7 @@ package dialect
 import (
 	"encoding/json"
 	"iter"
+	"strings"
 
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/model/openai"
@@ -13,14 +14,6 @@ type chat struct{}
 
 // Name implements Dialect.
 func (chat) Name() string { return "chat" }
-
-// chatPart is a part of a content.
-type chatPart struct {
-	Text     string `json:"text"`
-	ImageURL struct {
-		URL string `json:"url"`
-	} `json:"image_url"`
-}
 
 // Messages implements Dialect.
 func (chat) Messages(b *Body) ([]model.Message, error) {
@@ -36,18 +29,9 @@ func (chat) Messages(b *Body) ([]model.Message, error) {
 	}
 	var out []model.Message
 	for _, in := range list {
-		m := model.Message{Role: in.Role, Content: text(in.Content), Reasoning: in.Reasoning, ToolCalls: in.ToolCalls, ToolCallID: in.ToolCallID}
+		m := model.Message{Role: in.Role, Content: partsText(in.Content), Reasoning: in.Reasoning, ToolCalls: in.ToolCalls, ToolCallID: in.ToolCallID}
 		if in.Role == "developer" {
 			m.Role = model.System
-		}
-		var parts []chatPart
-		if json.Unmarshal(in.Content, &parts) == nil {
-			for _, p := range parts {
-				if isRemote(p.ImageURL.URL) {
-					return nil, ErrRemoteFile
-				}
-				m.Content = join(m.Content, p.Text)
-			}
 		}
 		out = append(out, m)
 	}
@@ -75,7 +59,13 @@ func (chat) keepTool(tool json.RawMessage) (json.RawMessage, bool) {
 	return keepTypes(tool, "function", "custom")
 }
 
-func (chat) serverFields() []string { return []string{"web_search_options"} }
+var chatFields = strings.Fields(`model messages stream stream_options tools tool_choice parallel_tool_calls functions function_call
+	temperature top_p top_k min_p n seed max_tokens max_completion_tokens stop frequency_penalty presence_penalty repetition_penalty
+	logit_bias logprobs top_logprobs response_format reasoning_effort reasoning include_reasoning reasoning_split thinking
+	enable_thinking thinking_budget preserve_thinking chat_template_kwargs verbosity prediction modalities usage store
+	prompt_cache_key prompt_cache_retention cache_control safety_identifier user metadata service_tier vl_high_resolution_images`)
+
+func (chat) fields() []string { return chatFields }
 
 // AddUsage makes a streamed chat request report its usage. It returns whether the agent
 // had not asked for that, so that IsUsageOnly events are not for it.

@@ -7,7 +7,6 @@ package dialect
 
 import (
 	"encoding/json"
-	"errors"
 	"iter"
 	"slices"
 	"strings"
@@ -33,8 +32,9 @@ type Dialect interface {
 	// keepTool returns a tool as the provider may get it, nil if the tool runs at the
 	// provider, and whether it is unchanged.
 	keepTool(tool json.RawMessage) (kept json.RawMessage, unchanged bool)
-	// serverFields are fields that make the provider use the network.
-	serverFields() []string
+	// fields are the names of the fields of a request that the provider gets. Others make
+	// it use the network, store something or ask other models, or are unknown.
+	fields() []string
 }
 
 // Names are the names of all dialects.
@@ -55,19 +55,9 @@ func ByName(name string) Dialect {
 	return nil
 }
 
-// ErrRemoteFile means that a request names a file or an image by its address, which the
-// provider would load from the network.
-var ErrRemoteFile = errors.New("the request names a file on the network; send its contents instead")
-
 // RemoveServerTools removes from a request the tools that run at the provider, and returns
 // their names: they would reach the network that the sandbox cannot.
 func RemoveServerTools(d Dialect, b *Body) (removed []string) {
-	for _, name := range d.serverFields() {
-		if b.Get(name) != nil {
-			b.Delete(name)
-			removed = append(removed, name)
-		}
-	}
 	var tools, kept []json.RawMessage
 	if json.Unmarshal(b.Get("tools"), &tools) != nil || len(tools) == 0 {
 		return removed
@@ -111,7 +101,8 @@ func toolName(tool json.RawMessage) string {
 func keepTypes(tool json.RawMessage, types ...string) (json.RawMessage, bool) {
 	var t struct{ Type string }
 	if json.Unmarshal(tool, &t) == nil && slices.ContainsFunc(types, func(prefix string) bool {
-		return t.Type == prefix || strings.HasSuffix(prefix, "_") && strings.HasPrefix(t.Type, prefix)
+		date, isVersion := strings.CutPrefix(t.Type, prefix)
+		return t.Type == prefix || strings.HasSuffix(prefix, "_") && isVersion && strings.Trim(date, "0123456789") == ""
 	}) {
 		return tool, true
 	}
@@ -133,10 +124,17 @@ func IsError(data []byte) bool {
 	return json.Unmarshal(data, &e) == nil && (e.Type == "error" || len(e.Error) > 0 && string(e.Error) != "null" && e.Type == "")
 }
 
-// isRemote reports whether an address of a file needs the network.
-func isRemote(url string) bool {
-	lower := strings.ToLower(strings.TrimSpace(url))
-	return lower != "" && !strings.HasPrefix(lower, "data:")
+// partsText returns the texts of a content, which is a text or a list of parts.
+func partsText(content json.RawMessage) string {
+	var all paragraphs
+	all.add(text(content))
+	var parts []struct{ Text, Refusal string }
+	_ = json.Unmarshal(content, &parts) // a text has no parts
+	for _, p := range parts {
+		all.add(p.Text)
+		all.add(p.Refusal)
+	}
+	return all.String()
 }
 
 // join appends a paragraph.

@@ -38,7 +38,6 @@ type geminiPart struct {
 		Name     string
 		Response json.RawMessage
 	}
-	FileData json.RawMessage
 }
 
 // Messages implements Dialect.
@@ -64,9 +63,6 @@ func (gemini) Messages(b *Body) ([]model.Message, error) {
 			answered = map[string]int{}
 		}
 		for _, p := range c.Parts {
-			if len(p.FileData) > 0 && string(p.FileData) != "null" {
-				return nil, ErrRemoteFile
-			}
 			if r := p.FunctionResponse; r != nil {
 				out = append(out, model.Message{Role: model.Tool, Content: functionOutput(r.Response), ToolCallID: callID(r.ID, r.Name, answered)})
 				results = true
@@ -109,17 +105,19 @@ func (c geminiContent) message() model.Message {
 		m.Role = model.Assistant
 	}
 	called := map[string]int{}
+	var content, reasoning strings.Builder
 	for _, p := range c.Parts {
 		switch {
 		case p.FunctionCall != nil:
 			f := p.FunctionCall
 			m.ToolCalls = append(m.ToolCalls, model.ToolCall{ID: callID(f.ID, f.Name, called), Name: f.Name, Arguments: string(f.Args)})
 		case p.Thought:
-			m.Reasoning += p.Text
+			reasoning.WriteString(p.Text)
 		default:
-			m.Content += p.Text
+			content.WriteString(p.Text)
 		}
 	}
+	m.Content, m.Reasoning = content.String(), reasoning.String()
 	return m
 }
 
@@ -131,7 +129,7 @@ type geminiAnswer struct {
 	}
 	PromptFeedback struct{ BlockReason string }
 	ModelVersion   string
-	UsageMetadata  struct{ PromptTokenCount, CandidatesTokenCount, ThoughtsTokenCount, CachedContentTokenCount int64 }
+	UsageMetadata  struct{ PromptTokenCount, CandidatesTokenCount, ThoughtsTokenCount, CachedContentTokenCount transport.Number }
 }
 
 // geminiReply assembles the parts of an answer.
@@ -140,6 +138,7 @@ type geminiReply struct {
 	finish, blocked string
 	reply           model.Reply
 	seen            bool
+	calls           int
 	parts           []json.RawMessage
 }
 
@@ -148,12 +147,20 @@ func (g *geminiReply) add(data []byte) error {
 		return transport.Classify(0, transport.ParseErrorDetail(data))
 	}
 	var a geminiAnswer
-	if err := json.Unmarshal(data, &a); err != nil {
+	if err := transport.Unmarshal(data, &a); err != nil {
 		return transport.MalformedResponse("read answer: %w", err)
 	}
 	g.parts = append(g.parts, bytes.Clone(data))
 	if len(a.Candidates) > 0 {
 		g.seen = true
+		for _, p := range a.Candidates[0].Content.Parts {
+			if p.FunctionCall != nil {
+				g.calls++
+			}
+		}
+		if err := transport.CheckToolCalls(g.calls); err != nil {
+			return err
+		}
 		g.content.Parts = append(g.content.Parts, a.Candidates[0].Content.Parts...)
 		if f := a.Candidates[0].FinishReason; f != "" {
 			g.finish = f
@@ -167,8 +174,8 @@ func (g *geminiReply) add(data []byte) error {
 	}
 	if u := a.UsageMetadata; u.PromptTokenCount > 0 {
 		g.reply.Usage = model.Usage{
-			Prompt: transport.ClampTokens(u.PromptTokenCount), CacheRead: transport.ClampTokens(u.CachedContentTokenCount),
-			Completion: transport.ClampTokens(u.CandidatesTokenCount + u.ThoughtsTokenCount), Reasoning: transport.ClampTokens(u.ThoughtsTokenCount),
+			Prompt: u.PromptTokenCount.Tokens(), CacheRead: u.CachedContentTokenCount.Tokens(),
+			Completion: (u.CandidatesTokenCount + u.ThoughtsTokenCount).Tokens(), Reasoning: u.ThoughtsTokenCount.Tokens(),
 		}
 	}
 	return nil
@@ -217,7 +224,8 @@ func (gemini) Stream(events iter.Seq2[[]byte, error], p model.Price) (model.Repl
 			err = g.add(data)
 		}
 		if err != nil {
-			r, _ := g.end(p) // it fails because the answer is incomplete
+			g.content = geminiContent{} // only the usage counts
+			r, _ := g.end(p)            // it fails because the answer is incomplete
 			return model.Reply{Usage: r.Usage, Cost: r.Cost}, err
 		}
 	}
@@ -264,4 +272,7 @@ func (gemini) keepTool(tool json.RawMessage) (json.RawMessage, bool) {
 	return b.Bytes(), unchanged
 }
 
-func (gemini) serverFields() []string { return nil }
+var geminiFields = strings.Fields(`contents systemInstruction system_instruction tools toolConfig tool_config generationConfig
+	generation_config safetySettings safety_settings labels`)
+
+func (gemini) fields() []string { return geminiFields }

@@ -25,7 +25,6 @@ type block struct {
 	Input     json.RawMessage
 	ToolUseID string `json:"tool_use_id"`
 	Content   json.RawMessage
-	Source    struct{ Type string }
 }
 
 // Messages implements Dialect.
@@ -38,7 +37,7 @@ func (messages) Messages(b *Body) ([]model.Message, error) {
 		return nil, err
 	}
 	var out []model.Message
-	if system := blockText(b.Get("system")); system != "" {
+	if system := partsText(b.Get("system")); system != "" {
 		out = append(out, model.Message{Role: model.System, Content: system})
 	}
 	for _, in := range list {
@@ -46,37 +45,25 @@ func (messages) Messages(b *Body) ([]model.Message, error) {
 		var blocks []block
 		_ = json.Unmarshal(in.Content, &blocks) // a string has no blocks
 		results := false
+		var content, reasoning paragraphs
 		for _, bl := range blocks {
 			switch bl.Type {
 			case "tool_use":
 				m.ToolCalls = append(m.ToolCalls, model.ToolCall{ID: bl.ID, Name: bl.Name, Arguments: string(bl.Input)})
 			case "tool_result":
-				out = append(out, model.Message{Role: model.Tool, Content: blockText(bl.Content), ToolCallID: bl.ToolUseID})
+				out = append(out, model.Message{Role: model.Tool, Content: partsText(bl.Content), ToolCallID: bl.ToolUseID})
 				results = true
-			case "image", "document":
-				if bl.Source.Type == "url" {
-					return nil, ErrRemoteFile
-				}
 			default:
-				m.Content, m.Reasoning = join(m.Content, bl.Text), join(m.Reasoning, bl.Thinking)
+				content.add(bl.Text)
+				reasoning.add(bl.Thinking)
 			}
 		}
+		m.Content, m.Reasoning = m.Content+content.String(), reasoning.String()
 		if !results || m.Content != "" {
 			out = append(out, m)
 		}
 	}
 	return out, nil
-}
-
-// blockText returns the texts of a content.
-func blockText(content json.RawMessage) string {
-	all := text(content)
-	var blocks []block
-	_ = json.Unmarshal(content, &blocks) // a string has no blocks
-	for _, bl := range blocks {
-		all = join(all, bl.Text)
-	}
-	return all
 }
 
 // Reply implements Dialect.
@@ -126,7 +113,14 @@ func (messages) Problem(status int, message string) []byte {
 }
 
 func (messages) keepTool(tool json.RawMessage) (json.RawMessage, bool) {
+	var t struct{ Type, Name string }
+	if json.Unmarshal(tool, &t) == nil && t.Type == "" && t.Name == "" {
+		return nil, false // of another dialect
+	}
 	return keepTypes(tool, "", "custom", "bash_", "text_editor_", "computer_", "memory_")
 }
 
-func (messages) serverFields() []string { return []string{"mcp_servers", "container"} }
+var messagesFields = strings.Fields(`model messages system tools tool_choice max_tokens stream temperature top_k top_p stop_sequences
+	thinking output_config output_format context_management cache_control metadata service_tier speed`)
+
+func (messages) fields() []string { return messagesFields }

@@ -43,74 +43,57 @@ func (responses) Messages(b *Body) ([]model.Message, error) {
 	if err := json.Unmarshal(b.Get("input"), &items); err != nil {
 		return nil, err
 	}
-	return addItems(out, items)
+	return addItems(out, items), nil
 }
 
 // addItems appends items as messages. Successive items of the model are one message.
-func addItems(out []model.Message, items []responseItem) ([]model.Message, error) {
-	ofModel := false // the last message is still growing
+func addItems(out []model.Message, items []responseItem) []model.Message {
+	var last *model.Message // of the model, and still growing
+	var content, reasoning paragraphs
 	grow := func() *model.Message {
-		if !ofModel {
-			out, ofModel = append(out, model.Message{Role: model.Assistant}), true
+		if last == nil {
+			last = &model.Message{Role: model.Assistant}
 		}
-		return &out[len(out)-1]
+		return last
+	}
+	end := func() {
+		if last != nil {
+			last.Content, last.Reasoning = content.String(), reasoning.String()
+			out = append(out, *last)
+		}
+		last, content, reasoning = nil, paragraphs{}, paragraphs{}
 	}
 	for _, it := range items {
+		arguments := it.Arguments
+		switch {
+		case it.Type == "custom_tool_call":
+			arguments = it.Input
+		case strings.HasSuffix(it.Type, "shell_call"):
+			it.Name, arguments = it.Type, string(it.Action)
+		}
 		switch {
 		case strings.HasSuffix(it.Type, "_call_output"):
-			out, ofModel = append(out, model.Message{Role: model.Tool, Content: itemText(it.Output), ToolCallID: it.CallID}), false
-		case it.Type == "function_call":
+			end()
+			out = append(out, model.Message{Role: model.Tool, Content: partsText(it.Output), ToolCallID: it.CallID})
+		case it.Type == "function_call" || it.Type == "custom_tool_call" || strings.HasSuffix(it.Type, "shell_call"):
 			m := grow()
-			m.ToolCalls = append(m.ToolCalls, model.ToolCall{ID: it.CallID, Name: it.Name, Arguments: it.Arguments})
-		case it.Type == "custom_tool_call":
-			m := grow()
-			m.ToolCalls = append(m.ToolCalls, model.ToolCall{ID: it.CallID, Name: it.Name, Arguments: it.Input})
-		case strings.HasSuffix(it.Type, "shell_call"):
-			m := grow()
-			m.ToolCalls = append(m.ToolCalls, model.ToolCall{ID: it.CallID, Name: it.Type, Arguments: string(it.Action)})
+			m.ToolCalls = append(m.ToolCalls, model.ToolCall{ID: it.CallID, Name: it.Name, Arguments: arguments})
 		case it.Type == "reasoning":
-			m := grow()
-			m.Reasoning = join(m.Reasoning, itemText(it.Summary))
+			grow()
+			reasoning.add(partsText(it.Summary))
 		case it.Role == model.Assistant:
-			m := grow()
-			m.Content = join(m.Content, itemText(it.Content))
+			grow()
+			content.add(partsText(it.Content))
 		case it.Role != "":
-			role := it.Role
-			if role == "developer" {
-				role = model.System
+			end()
+			if it.Role == "developer" {
+				it.Role = model.System
 			}
-			out, ofModel = append(out, model.Message{Role: role, Content: itemText(it.Content)}), false
-			if hasRemoteFile(it.Content) {
-				return nil, ErrRemoteFile
-			}
+			out = append(out, model.Message{Role: it.Role, Content: partsText(it.Content)})
 		}
 	}
-	return out, nil
-}
-
-func hasRemoteFile(content json.RawMessage) bool {
-	var parts []struct {
-		ImageURL string `json:"image_url"`
-		FileURL  string `json:"file_url"`
-	}
-	_ = json.Unmarshal(content, &parts) // a string has no parts
-	for _, p := range parts {
-		if isRemote(p.ImageURL) || isRemote(p.FileURL) {
-			return true
-		}
-	}
-	return false
-}
-
-// itemText returns the text of a content.
-func itemText(content json.RawMessage) string {
-	all := text(content)
-	var parts []struct{ Text, Refusal string }
-	_ = json.Unmarshal(content, &parts) // a string has no parts
-	for _, p := range parts {
-		all = join(all, join(p.Text, p.Refusal))
-	}
-	return all
+	end()
+	return out
 }
 
 // response is a response object.
@@ -120,13 +103,13 @@ type response struct {
 	Output     *[]responseItem
 	Incomplete struct{ Reason string } `json:"incomplete_details"`
 	Usage      struct {
-		Input   int64 `json:"input_tokens"`
-		Output  int64 `json:"output_tokens"`
+		Input   transport.Number `json:"input_tokens"`
+		Output  transport.Number `json:"output_tokens"`
 		Details struct {
-			Cached int64 `json:"cached_tokens"`
+			Cached transport.Number `json:"cached_tokens"`
 		} `json:"input_tokens_details"`
 		OutputDetails struct {
-			Reasoning int64 `json:"reasoning_tokens"`
+			Reasoning transport.Number `json:"reasoning_tokens"`
 		} `json:"output_tokens_details"`
 	}
 }
@@ -137,18 +120,21 @@ func (responses) Reply(body []byte, p model.Price) (model.Reply, error) {
 		return model.Reply{}, transport.Classify(0, transport.ParseErrorDetail(body))
 	}
 	var r response
-	if err := json.Unmarshal(body, &r); err != nil || r.Output == nil {
+	if err := transport.Unmarshal(body, &r); err != nil || r.Output == nil {
 		return model.Reply{}, transport.UnexpectedResponse("check the base URL (model.base_url)", "the answer is no response object")
 	}
 	u := r.Usage
 	reply := model.Reply{Model: r.Model, Raw: body, FinishReason: model.FinishStop, Usage: model.Usage{
-		Prompt: transport.ClampTokens(u.Input), Completion: transport.ClampTokens(u.Output),
-		CacheRead: transport.ClampTokens(u.Details.Cached), Reasoning: transport.ClampTokens(u.OutputDetails.Reasoning),
+		Prompt: u.Input.Tokens(), Completion: u.Output.Tokens(),
+		CacheRead: u.Details.Cached.Tokens(), Reasoning: u.OutputDetails.Reasoning.Tokens(),
 	}}
 	setCost(&reply, p)
 	reply.Message.Role = model.Assistant
-	if list, _ := addItems(nil, *r.Output); len(list) > 0 {
+	if list := addItems(nil, *r.Output); len(list) > 0 {
 		reply.Message = list[0]
+	}
+	if err := transport.CheckToolCalls(len(reply.Message.ToolCalls)); err != nil {
+		return reply, err
 	}
 	switch {
 	case len(reply.Message.ToolCalls) > 0:
@@ -210,7 +196,15 @@ func (responses) HasEventNames() bool { return true }
 func (responses) Problem(status int, message string) []byte { return openAIProblem(status, message) }
 
 func (responses) keepTool(tool json.RawMessage) (json.RawMessage, bool) {
+	var shell struct{ Environment struct{ Type string } }
+	if json.Unmarshal(tool, &shell) != nil || shell.Environment.Type != "" && shell.Environment.Type != "local" {
+		return nil, false // a shell in a container of the provider
+	}
 	return keepTypes(tool, "function", "custom", "local_shell", "shell", "apply_patch", "namespace", "tool_search")
 }
 
-func (responses) serverFields() []string { return nil }
+var responsesFields = strings.Fields(`model instructions input tools tool_choice parallel_tool_calls reasoning store stream stream_options
+	include service_tier prompt_cache_key prompt_cache_retention text client_metadata max_output_tokens max_tool_calls temperature
+	top_p top_logprobs truncation user safety_identifier metadata context_management`)
+
+func (responses) fields() []string { return responsesFields }

@@ -11,7 +11,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/minibench/mini/agent/protocol"
@@ -34,17 +33,9 @@ type modelFunc func(in datasets.Instance) (model.Model, error)
 
 // Models returns models for attempts, and for summaries of conversations.
 type Models struct {
+	*Limits
 	forInstance modelFunc
 	forSummary  modelFunc // nil if the attempt's own model makes summaries
-	*limits
-}
-
-// limits are the rate limits of all endpoints.
-type limits struct {
-	Limiters ratelimit.Limiters
-
-	mu   sync.Mutex
-	emit func(ratelimit.State)
 }
 
 // For implements runner.Models.
@@ -60,14 +51,14 @@ func (m *Models) SummaryModel(in datasets.Instance) (model.Model, error) {
 }
 
 // New opens the models. It returns an error if one of them cannot work on an
-// instance of rows, for example because a script has no replies for it.
-func New(cfg *configs.Resolved, isDemo bool, rows []datasets.Instance) (*Models, error) {
-	return (&Models{limits: &limits{}}).Sibling(cfg, isDemo, rows)
-}
-
-// Sibling is like New, but the new Models share the rate limits of m.
-func (m *Models) Sibling(cfg *configs.Resolved, isDemo bool, rows []datasets.Instance) (*Models, error) {
-	m = &Models{limits: m.limits}
+// instance of rows, for example because a script has no replies for it. Models with
+// the same endpoint and key share their rate limits if they are opened with the same
+// limits; nil stands for limits of their own.
+func New(cfg *configs.Resolved, isDemo bool, rows []datasets.Instance, limits *Limits) (*Models, error) {
+	if limits == nil {
+		limits = &Limits{}
+	}
+	m := &Models{Limits: limits}
 	var err error
 	if m.forInstance, err = m.newForInstance(cfg, isDemo, rows); err != nil {
 		return nil, err
@@ -117,45 +108,6 @@ func newScripted(cfg *configs.Resolved, isDemo bool, rows []datasets.Instance) (
 		}
 		return translator{m, p, configs.Duration(cfg.Model.Delay)}, nil
 	}, nil
-}
-
-// OnLimits sets the callback that gets the combined state of the rate limiters when one of
-// them changes.
-func (m *limits) OnLimits(emit func(ratelimit.State)) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.emit = emit
-}
-
-// limitsChanged calls the callback with the combined state of all endpoints: the
-// sums of their limits and requests, and the latest end of a pause and of a used-up
-// quota. If an endpoint in use has no limit, the sum of the limits is 0.
-func (m *limits) limitsChanged(ratelimit.State) {
-	m.mu.Lock()
-	emit := m.emit
-	m.mu.Unlock()
-	if emit == nil {
-		return
-	}
-	var sum ratelimit.State
-	bounded := true
-	for _, e := range m.Limiters.States() {
-		s := e.State
-		bounded = bounded && (s.Limit > 0 || s.InFlight+s.Waiting == 0)
-		sum.Limit += s.Limit
-		sum.InFlight += s.InFlight
-		sum.Waiting += s.Waiting
-		if s.QuotaFullUntil.After(sum.QuotaFullUntil) {
-			sum.QuotaFullUntil = s.QuotaFullUntil
-		}
-		if s.PausedUntil.After(sum.PausedUntil) {
-			sum.PausedUntil = s.PausedUntil
-		}
-	}
-	if !bounded {
-		sum.Limit = 0
-	}
-	emit(sum)
 }
 
 // wrongReplies is the value of model.replies that selects the demo's script with wrong
@@ -209,57 +161,39 @@ func (m *Models) provider(cfg *configs.Resolved) (model.Model, error) {
 		return nil, err
 	}
 	c.Price = facts.Price
-	var client model.Model
-	if cfg.UsesOtherAgent() {
-		client = raw.New(raw.Config{
-			BaseURL: baseURL(c), Key: key, Headers: c.Headers, Price: c.Price,
-			Timeout: configs.Duration(c.Timeout), IdleTimeout: configs.Duration(c.StreamIdle),
-		})
-	} else if client, err = newClient(c, key, cfg.Agent.ToolDefinitions()); err != nil {
-		return nil, usage.Wrap(err)
-	}
 	hint := "check the key in " + c.APIKeyEnv + ", its rights and the account's credit; " + configs.ReplaceKey(c.APIKeyEnv)
 	if key == "" {
 		hint = "no key was sent: set the environment variable " + c.APIKeyEnv
 	}
-	client = withKeyHint{client, hint}
+	var client model.Model
+	if cfg.UsesOtherAgent() {
+		client = raw.New(raw.Config{
+			BaseURL: baseURL(c), Key: key, KeyHint: hint, Headers: c.Headers, Price: c.Price,
+			Timeout: configs.Duration(c.Timeout), IdleTimeout: configs.Duration(c.StreamIdle),
+		})
+	} else if client, err = newClient(c, key, hint, cfg.Agent.ToolDefinitions()); err != nil {
+		return nil, usage.Wrap(err)
+	}
 	maxWait := configs.Duration(c.MaxWait)
 	limiter := m.Limiters.For(baseURL(c), key, ratelimit.Config{
 		RequestsPerMinute: c.RequestsPerMinute, TokensPerMinute: c.TokensPerMinute, MaxConcurrent: c.MaxConcurrent,
-		MaxPause: maxWait, OnChange: m.limitsChanged,
+		MaxPause: maxWait, OnChange: m.onChange,
 	})
 	return retry.New(limiter.Wrap(client), retry.Policy{MaxTries: c.MaxTries, MaxWait: maxWait}), nil
 }
 
 // newClient returns the client of a provider, which sends one request per Query.
-func newClient(m configs.Model, key string, tools []model.ToolDefinition) (model.Model, error) {
+func newClient(m configs.Model, key, hint string, tools []model.ToolDefinition) (model.Model, error) {
 	if m.Class == "anthropic" {
 		return anthropic.New(anthropic.Config{
-			Name: m.Name, BaseURL: m.BaseURL, APIKey: key, Kwargs: m.Kwargs, Headers: m.Headers, Stream: m.Stream,
+			Name: m.Name, BaseURL: m.BaseURL, APIKey: key, KeyHint: hint, Kwargs: m.Kwargs, Headers: m.Headers, Stream: m.Stream,
 			Timeout: configs.Duration(m.Timeout), IdleTimeout: configs.Duration(m.StreamIdle), Price: m.Price, Cache: m.Cache, Tools: tools,
 		})
 	}
 	return openai.New(openai.Config{
-		Name: m.Name, BaseURL: m.BaseURL, APIKey: key, Kwargs: m.Kwargs, Headers: m.Headers, Stream: m.Stream, SendReasoning: m.SendReasoning,
+		Name: m.Name, BaseURL: m.BaseURL, APIKey: key, KeyHint: hint, Kwargs: m.Kwargs, Headers: m.Headers, Stream: m.Stream, SendReasoning: m.SendReasoning,
 		Timeout: configs.Duration(m.Timeout), IdleTimeout: configs.Duration(m.StreamIdle), Price: m.Price, Tools: tools,
 	})
-}
-
-// withKeyHint replaces the hint of errors about the key.
-type withKeyHint struct {
-	model.Model
-	hint string
-}
-
-// Query implements model.Model.
-func (m withKeyHint) Query(ctx context.Context, history []model.Message) (model.Reply, error) {
-	reply, err := m.Model.Query(ctx, history)
-	if e, ok := errors.AsType[*model.Error](err); ok && e.Status == model.AuthenticationError && e.HTTPStatus >= 401 && e.HTTPStatus <= 403 {
-		hinted := *e
-		hinted.Hint = m.hint
-		return reply, &hinted
-	}
-	return reply, err
 }
 
 // Name returns the model name for predictions: the configured one, or else the

@@ -51,8 +51,33 @@ func (a *accumulator) add(event []byte) error {
 	if a.whole == nil {
 		a.whole = map[string]any{}
 	}
+	if err := transport.CheckToolCalls(countCalls(chunk)); err != nil {
+		return err // before it is merged: the time grows with the square
+	}
 	mergeObject(a.whole, chunk)
-	return nil
+	return transport.CheckToolCalls(countCalls(a.whole))
+}
+
+// countCalls returns the number of choices, of tool calls or of other parts with an index,
+// whichever is the largest.
+func countCalls(completion map[string]any) int {
+	choices, _ := completion["choices"].([]any)
+	most := len(choices)
+	for _, c := range choices {
+		choice, _ := c.(map[string]any)
+		message, _ := choice["message"].(map[string]any)
+		for name, value := range message {
+			list, _ := value.([]any)
+			if len(list) == 0 {
+				continue
+			}
+			last, _ := list[len(list)-1].(map[string]any)
+			if name == "tool_calls" || last["index"] != nil {
+				most = max(most, len(list))
+			}
+		}
+	}
+	return most
 }
 
 // writeDelta sends the texts of a partial message to the delta writer.
@@ -84,10 +109,17 @@ func (a *accumulator) json() ([]byte, error) {
 	return b, nil
 }
 
-// partialJSON returns the object assembled so far, or nil if no chunk has arrived.
+// partialJSON returns the object assembled so far without its messages, or nil if no chunk
+// has arrived.
 func (a *accumulator) partialJSON() []byte {
 	if a.whole == nil {
 		return nil
+	}
+	choices, _ := a.whole["choices"].([]any)
+	for _, c := range choices {
+		if choice, ok := c.(map[string]any); ok {
+			delete(choice, "message")
+		}
 	}
 	b, _ := a.json() // cannot fail: all values came from JSON
 	return b
@@ -129,7 +161,7 @@ func mergeObject(into, from map[string]any) {
 			mergeObject(object, value)
 		case []any:
 			list, _ := into[name].([]any)
-			into[name] = mergeList(list, value)
+			into[name] = mergeList(name, list, value)
 		default:
 			into[name] = value
 		}
@@ -143,23 +175,31 @@ func mergeString(into map[string]any, name, value string) {
 		}
 		return
 	}
+	if value == "" && into[name] != nil {
+		return // arguments that came as an object stay
+	}
 	buffer, ok := into[name].(*stringBuffer)
-	if !ok {
+	if !ok || name == "arguments" && buffer.String() == "{}" { // the start of a call, not yet its arguments
 		buffer = &stringBuffer{}
 		into[name] = buffer
 	}
 	buffer.WriteString(value)
 }
 
-// mergeList merges objects with the same index and appends all other items.
-func mergeList(list, from []any) []any {
+// mergeList merges objects that continue an earlier one into it and appends all other
+// items.
+func mergeList(name string, list, from []any) []any {
 	for _, item := range from {
 		object, ok := item.(map[string]any)
 		if !ok {
 			list = append(list, item)
 			continue
 		}
-		earlier := findPart(list, object)
+		find := findPart
+		if name == "tool_calls" {
+			find = findCall
+		}
+		earlier := find(list, object)
 		if earlier == nil {
 			earlier = map[string]any{}
 			list = append(list, earlier)
@@ -170,26 +210,94 @@ func mergeList(list, from []any) []any {
 }
 
 // findPart returns the object in list that part continues: the newest with the
-// same index. Some servers give every tool call the same index; then a new id
-// and name start a new call. Parts of thinking with the same index but another type
-// belong to another object.
+// same index. Parts of thinking with the same index but another type belong to another
+// object.
 func findPart(list []any, part map[string]any) map[string]any {
-	n, ok := part["index"].(json.Number)
-	if !ok {
-		return nil
-	}
+	index := textField(part, "index")
 	for _, item := range slices.Backward(list) {
-		if object, ok := item.(map[string]any); ok && object["index"] == n {
-			if startsCall(part) && object["id"] != nil && object["id"] != part["id"] {
-				return nil
-			}
-			if differ(object["type"], part["type"]) {
-				continue
-			}
+		object, ok := item.(map[string]any)
+		if ok && index != "" && index == textField(object, "index") && !differ(object["type"], part["type"]) {
 			return object
 		}
 	}
 	return nil
+}
+
+// findCall returns the call in list that part continues, or nil if part starts a call.
+// Servers number and name the parts of calls in many ways: some give every call the same
+// index, some give none, some count the parts, and some repeat the id and the name.
+func findCall(list []any, part map[string]any) map[string]any {
+	var last, byIndex, byID map[string]any
+	id, index, name := textField(part, "id"), textField(part, "index"), callName(part)
+	for _, item := range list {
+		call, ok := item.(map[string]any)
+		if !ok {
+			continue
+		}
+		last = call
+		if index != "" && index == textField(call, "index") {
+			byIndex = call
+		}
+		if id != "" && id == textField(call, "id") {
+			byID = call
+		}
+	}
+	call := byIndex
+	switch {
+	case byID != nil:
+		call = byID
+	case byIndex == nil && (name == "" || index == ""):
+		call = last
+	}
+	if call == nil || name == "" {
+		return call // a part without a name starts no call
+	}
+	arguments := callArguments(call)
+	switch {
+	case arguments != "" && name == callName(call) && !isComplete(arguments):
+		return call
+	case arguments == "" && (byID != nil || id == "" || textField(call, "id") == ""):
+		return call
+	case byID != nil && callArguments(part) == "":
+		return call
+	case byID != nil && callArguments(part) == arguments:
+		delete(part, "function") // the whole call again
+		return call
+	}
+	return nil
+}
+
+// isComplete reports whether arguments are complete.
+func isComplete(arguments string) bool {
+	return strings.HasSuffix(strings.TrimRight(arguments, " \t\r\n"), "}") && json.Valid([]byte(arguments))
+}
+
+func callName(call map[string]any) string {
+	function, _ := call["function"].(map[string]any)
+	return textField(function, "name")
+}
+
+// callArguments returns the arguments as text; that of an object is its JSON.
+func callArguments(call map[string]any) string {
+	function, _ := call["function"].(map[string]any)
+	if object, ok := function["arguments"].(map[string]any); ok {
+		text, _ := json.Marshal(object) // cannot fail: all values came from JSON
+		return string(text)
+	}
+	return textField(function, "arguments")
+}
+
+// textField returns a field that is a string or a number as text; "" for other types.
+func textField(object map[string]any, name string) string {
+	switch value := object[name].(type) {
+	case string:
+		return value
+	case json.Number:
+		return value.String()
+	case *stringBuffer:
+		return value.String()
+	}
+	return ""
 }
 
 // differ reports whether a and b are both non-empty strings and not equal.
@@ -197,11 +305,4 @@ func differ(a, b any) bool {
 	x, _ := a.(string)
 	y, _ := b.(string)
 	return x != "" && y != "" && x != y
-}
-
-func startsCall(part map[string]any) bool {
-	id, _ := part["id"].(string)
-	function, _ := part["function"].(map[string]any)
-	name, _ := function["name"].(string)
-	return id != "" && name != ""
 }

@@ -33,6 +33,8 @@ type Config struct {
 	BaseURL string
 	// APIKey is sent as a bearer token; empty for servers without keys.
 	APIKey string `json:"-" yaml:"-"`
+	// KeyHint is the hint of errors about the key; "" means the general one.
+	KeyHint string
 	// Kwargs are added to the body of every request: temperature (0 is sent,
 	// too), top_p, top_k, seed, max_tokens, reasoning_effort, provider and so
 	// on. They override mini's own fields, except "model", "messages" and

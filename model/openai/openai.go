@@ -47,6 +47,7 @@ func New(c Config) (*Model, error) {
 	}
 	return &Model{config: c, client: transport.New(transport.Client{
 		URL: strings.TrimRight(c.baseURL(), "/") + "/chat/completions", Header: header, ExtraFields: fields, Redact: transport.NewRedactor(c.key()),
+		KeyHint: c.KeyHint,
 		Timeout: c.Timeout, IdleTimeout: c.IdleTimeout, HTTP: c.HTTPClient,
 	})}, nil
 }
@@ -69,7 +70,7 @@ func (m *Model) Query(ctx context.Context, messages []model.Message) (model.Repl
 		r.StreamOptions = &api.StreamOptions{IncludeUsage: true}
 	}
 	reply, err := m.client.Query(ctx, r, func(resp *transport.Response) (model.Reply, error) {
-		return m.read(ctx, resp)
+		return resp.Read(ctx, m.config.Price, parseReply, readStream)
 	})
 	e, ok := errors.AsType[*model.Error](err)
 	switch {
@@ -82,20 +83,6 @@ func (m *Model) Query(ctx context.Context, messages []model.Message) (model.Repl
 		err = retryChanged(e, "the server wants the model's earlier thinking; set model.send_reasoning")
 	}
 	return reply, err
-}
-
-// read reads a response, streamed or plain.
-func (m *Model) read(ctx context.Context, resp *transport.Response) (model.Reply, error) {
-	if !resp.IsStream() {
-		raw, err := resp.JSON()
-		if err != nil {
-			return model.Reply{}, err
-		}
-		return parseReply(raw, m.config.Price)
-	}
-	deltas := m.client.Redact.DeltaWriter(model.DeltaListener(ctx))
-	defer deltas.Close()
-	return readStream(resp.Events(), m.client.Redact, deltas, m.config.Price)
 }
 
 // readStream reads a streamed response, without the keys in the redactor.
@@ -132,7 +119,7 @@ func receive(events iter.Seq2[[]byte, error], deltas *transport.DeltaWriter) (js
 		var failure struct {
 			Error json.RawMessage `json:"error"`
 		}
-		if json.Unmarshal(data, &failure) == nil && isPresent(failure.Error) {
+		if json.Unmarshal(data, &failure) == nil && transport.IsPresent(failure.Error) {
 			return nil, transport.Classify(0, transport.ParseErrorDetail(data))
 		}
 		if err := acc.add(data); err != nil {

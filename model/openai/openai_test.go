@@ -239,6 +239,8 @@ func TestFailures(t *testing.T) {
 		"200, error text":    {false, 200, js, `{"error":"boom"}`, model.ProviderError, true, "boom"},
 		"200, in a stream":   {true, 200, js, `{"error":{"message":"maximum context length"}}`, model.ContextWindowExceeded, false, "maximum"},
 		"200, no choices":    {false, 200, js, `{"id":"x","choices":[]}`, model.ProviderError, true, "no choices"},
+		"200, flat error":    {false, 200, js, `{"object":"error","message":"This model's maximum context length is 4096 tokens","code":400}`, model.ContextWindowExceeded, false, "4096"},
+		"200, only words":    {true, 200, sse, "event: error\ndata: {\"message\":\"boom\"}\n\n", model.ProviderError, true, "boom"},
 		"200, HTML":          {false, 200, html, "<html>", model.ProviderError, true, "a web page came instead"},
 		"stream, HTML":       {true, 200, html, "<html>", model.ProviderError, true, "a web page came instead"},
 		"200, nothing":       {true, 200, sse, "", model.ProviderError, true, "read answer: EOF"},
@@ -246,6 +248,10 @@ func TestFailures(t *testing.T) {
 		"no finish_reason":   {false, 200, js, `{"choices":[{"message":{"content":"x"}}]}`, model.ProviderError, true, "no finish_reason"},
 		"broken off":         {false, 200, js, `{"choices":[{"message":{"content":"x"},"finish_reason":"error"}]}`, model.ProviderError, true, "aborted the answer"},
 		"choice with error":  {false, 200, js, `{"choices":[{"error":{"code":429,"message":"busy"},"finish_reason":"error"}]}`, model.RateLimited, true, "busy"},
+		"content, number":    {false, 200, js, `{"choices":[{"message":{"content":7},"finish_reason":"stop"}]}`, model.ProviderError, true, "neither a text nor a list"},
+		"call, Gemini":       {false, 200, js, `{"choices":[{"message":{},"finish_reason":"MALFORMED_FUNCTION_CALL"}]}`, model.MalformedCall, false, "MALFORMED"},
+		"in a list, Gemini":  {false, 429, js, `[{"error":{"message":"slow down","status":"RESOURCE_EXHAUSTED"}}]`, model.RateLimited, true, "slow down"},
+		"behind OpenRouter":  {false, 400, js, `{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"{\"error\":{\"message\":\"the prompt is too long for the context window\"}}"}}}`, model.ContextWindowExceeded, false, "too long"},
 		"withheld":           {false, 200, js, `{"choices":[{"message":{"content":"x"},"finish_reason":"content_filter"}]}`, model.ContentRefused, false, "filter"},
 		"refused":            {false, 200, js, `{"choices":[{"message":{"refusal":"I cannot"},"finish_reason":"stop"}]}`, model.ContentRefused, false, "I cannot"},
 		"cut stream":         {true, 200, sse, first, model.ProviderError, true, "no finish_reason"},
@@ -271,6 +277,35 @@ func TestFailures(t *testing.T) {
 			}
 			if strings.Contains(err.Error(), "nginx") {
 				t.Errorf("HTML in %v", err)
+			}
+		})
+	}
+}
+
+// A field that is not needed may have any type.
+func TestFieldsOfOtherTypes(t *testing.T) {
+	const message = `"choices":[{"message":{"content":"look"},"finish_reason":"stop"}]`
+	for name, test := range map[string]struct {
+		body   string
+		prompt int64
+	}{
+		"counts with a fraction":  {`{` + message + `,"usage":{"prompt_tokens":50.0,"completion_tokens":20.0}}`, 50},
+		"counts in strings":       {`{` + message + `,"usage":{"prompt_tokens":"50","completion_tokens":"20"}}`, 50},
+		"counts that are objects": {`{` + message + `,"usage":{"prompt_tokens":{},"completion_tokens":[20],"prompt_tokens_details":7,"cost":"?"}}`, 0},
+		"no usage but a list":     {`{` + message + `,"usage":[]}`, 0},
+		"usage in words":          {`{` + message + `,"usage":"50 tokens"}`, 0},
+		"an error that is empty":  {`{"error":{},` + message + `}`, 0},
+		"an error that is false":  {`{"error":false,` + message + `}`, 0},
+		"a list of texts":         {`{"choices":[{"error":[],"message":{"content":["lo","ok"]},"finish_reason":"stop"}]}`, 0},
+		"other fields":            {`{"id":7,"created":"now","model":{"name":"m"},"object":[],` + message + `,"usage":{"prompt_tokens":50}}`, 50},
+		"fields of the message": {
+			`{"choices":[{"index":"0","message":{"role":1,"content":"look","reasoning":{"a":1},"reasoning_content":["b"],"refusal":false,"tool_calls":null},"finish_reason":"stop"}],"usage":{"prompt_tokens":50}}`, 50,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := ask(t, openai.Config{}, respond(200, "application/json", test.body))
+			if err != nil || got.Message.Content != "look" || got.Usage.Prompt != test.prompt {
+				t.Errorf("content %q, %d tokens: %v", got.Message.Content, got.Usage.Prompt, err)
 			}
 		})
 	}

@@ -1,12 +1,14 @@
 package openai
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 
 	api "github.com/sashabaranov/go-openai"
 
 	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/model/transport"
 )
 
 // request is the body of a request, without Kwargs. The API's types are those of
@@ -19,14 +21,12 @@ type request struct {
 	StreamOptions *api.StreamOptions `json:"stream_options,omitempty"`
 }
 
-// message is a message of a request or a response.
+// message is a message of a request.
 type message struct {
 	Role    string `json:"role"`
 	Content any    `json:"content,omitempty"` // string or parts
-	// Reasoning is the thinking, ReasoningAlt its other name (OpenRouter, vLLM).
-	Reasoning    *string `json:"reasoning_content,omitempty"`
-	ReasoningAlt string  `json:"reasoning,omitempty"`
-	Refusal      string  `json:"refusal,omitempty"`
+	// Reasoning is the thinking; nil if it is not sent.
+	Reasoning *string `json:"reasoning_content,omitempty"`
 	// Details is thinking in parts, signed or encrypted (OpenRouter). Extra, here
 	// and in each call, holds Gemini's thought signatures: Gemini rejects calls
 	// without them. Both must be sent back unchanged.
@@ -112,4 +112,66 @@ func toolsOf(tools []model.ToolDefinition) []api.Tool {
 		}})
 	}
 	return out
+}
+
+// providerData is the JSON of model.Message.ProviderData of this provider.
+type providerData struct {
+	OpenAI details `json:"openai"`
+}
+
+// details holds the fields that must be sent back unchanged; see message.
+type details struct {
+	Reasoning json.RawMessage   `json:"reasoning_details,omitempty"`
+	Extra     json.RawMessage   `json:"extra_content,omitempty"`
+	Calls     []json.RawMessage `json:"calls,omitempty"` // extra_content of each call
+}
+
+// providerData returns the fields to send back with this message; nil if none.
+func (m received) providerData() (json.RawMessage, error) {
+	var d details
+	if list := bytes.TrimSpace(m.Details); isNonEmpty(list, '[') {
+		d.Reasoning = list
+	}
+	if isNonEmpty(m.Extra, '{') {
+		d.Extra = m.Extra
+	}
+	for i, c := range m.Calls {
+		if isNonEmpty(c.Extra, '{') {
+			d.Calls = append(d.Calls, make([]json.RawMessage, i+1-len(d.Calls))...)
+			d.Calls[i] = c.Extra
+		}
+	}
+	if d.Reasoning == nil && d.Extra == nil && d.Calls == nil {
+		return nil, nil
+	}
+	raw, err := json.Marshal(providerData{OpenAI: d})
+	if err != nil {
+		return nil, transport.MalformedResponse("read answer: %w", err)
+	}
+	return raw, nil
+}
+
+// isNonEmpty reports whether raw starts with begin, the bracket of a list or an
+// object, and is longer than two bytes.
+func isNonEmpty(raw json.RawMessage, begin byte) bool {
+	return len(raw) > 2 && raw[0] == begin
+}
+
+// restore sets the fields that providerData saved.
+func (m *message) restore(raw json.RawMessage) {
+	var data providerData
+	if len(raw) == 0 || json.Unmarshal(raw, &data) != nil {
+		return
+	}
+	if transport.IsPresent(data.OpenAI.Reasoning) {
+		m.Details = data.OpenAI.Reasoning
+	}
+	if transport.IsPresent(data.OpenAI.Extra) {
+		m.Extra = data.OpenAI.Extra
+	}
+	for i := range min(len(m.Calls), len(data.OpenAI.Calls)) {
+		if extra := data.OpenAI.Calls[i]; transport.IsPresent(extra) {
+			m.Calls[i].Extra = extra
+		}
+	}
 }

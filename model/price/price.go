@@ -1,8 +1,8 @@
 // Package price knows the prices of models at their providers, their context
 // windows, and whether they accept images.
 //
-// The package embeds a table, with date and source; a user's file has the same form.
-// A table lists the hosts of each provider, because the same name on
+// The package embeds a table, table.yaml, with date and source; a user's file has the
+// same form. A table lists the hosts of each provider, because the same name on
 // another host may be a different model or have a different price.
 //
 //	table, err := price.Embedded()

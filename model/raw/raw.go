@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/model/anthropic"
 	"github.com/minibench/mini/model/dialect"
 	"github.com/minibench/mini/model/transport"
 )
@@ -62,6 +63,7 @@ func Estimate(body []byte) []model.Message { return []model.Message{{Content: st
 type Config struct {
 	BaseURL string
 	Key     string
+	KeyHint string // of errors about the key; "" means the general one
 	Headers map[string]string
 	Price   model.Price
 	// Timeout bounds a request, IdleTimeout the time between two parts of a stream; 0
@@ -82,7 +84,7 @@ var _ model.Model = (*Model)(nil)
 func New(c Config) *Model {
 	c.BaseURL = strings.TrimRight(c.BaseURL, "/")
 	return &Model{config: c, client: transport.New(transport.Client{
-		Timeout: c.Timeout, IdleTimeout: c.IdleTimeout, Redact: transport.NewRedactor(c.Key), HTTP: c.HTTPClient,
+		Timeout: c.Timeout, IdleTimeout: c.IdleTimeout, Redact: transport.NewRedactor(c.Key), KeyHint: c.KeyHint, HTTP: c.HTTPClient,
 	})}
 }
 
@@ -137,6 +139,9 @@ func (m *Model) header(x *Exchange) http.Header {
 	h := x.Header.Clone()
 	if h == nil {
 		h = http.Header{}
+	}
+	if x.Dialect.Name() == "messages" {
+		h.Set("Anthropic-Version", anthropic.APIVersion)
 	}
 	for name, value := range m.config.Headers {
 		h.Set(name, value)

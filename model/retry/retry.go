@@ -79,7 +79,9 @@ func (m *Model) Query(ctx context.Context, messages []model.Message) (model.Repl
 	c.backoff.Reset()
 	ctx, restart := model.WithRestart(model.WithStartTime(ctx, time.Now()))
 	for {
-		reply, err := m.send(ctx, messages, &c)
+		start := time.Now()
+		reply, err := m.provider.Query(ctx, messages)
+		c.record(ctx, start, reply, err)
 		failed, ok := errors.AsType[*model.Error](err)
 		switch {
 		case err == nil:
@@ -100,27 +102,6 @@ func (m *Model) Query(ctx context.Context, messages []model.Message) (model.Repl
 			return c.total(reply), c.cancelled(ctx)
 		}
 	}
-}
-
-// send sends one request and records it.
-func (m *Model) send(ctx context.Context, messages []model.Message, c *call) (model.Reply, error) {
-	start := time.Now()
-	reply, err := m.provider.Query(ctx, messages)
-	request := model.Request{Queued: reply.Waited, Usage: reply.Usage, Cost: reply.Cost}
-	if ctx.Err() == nil || reply.Tries > 0 { // otherwise the request may not have been sent
-		request.Start, request.Elapsed = start.Add(reply.Waited), time.Since(start)-reply.Waited
-	}
-	if err != nil {
-		request.Error = text.Clip(err.Error(), maxError)
-	}
-	if e, ok := errors.AsType[*model.Error](err); ok {
-		request.Status, request.HTTPStatus, request.RetryAfter = e.Status, e.HTTPStatus, e.RetryAfter
-		if ctx.Err() == nil {
-			c.last = e
-		}
-	}
-	c.requests = append(c.requests, request)
-	return reply, err
 }
 
 // nextWait returns how long to wait before the next try, or an error to give up.
@@ -169,6 +150,24 @@ type call struct {
 	retryAfters int           // responses with Retry-After
 	waited      time.Duration // between requests
 	last        *model.Error  // last failure of a request
+}
+
+// record adds a request that has ended.
+func (c *call) record(ctx context.Context, start time.Time, reply model.Reply, err error) {
+	request := model.Request{Queued: reply.Waited, Usage: reply.Usage, Cost: reply.Cost}
+	if ctx.Err() == nil || reply.Tries > 0 { // otherwise the request may not have been sent
+		request.Start, request.Elapsed = start.Add(reply.Waited), time.Since(start)-reply.Waited
+	}
+	if err != nil {
+		request.Error = text.Clip(err.Error(), maxError)
+	}
+	if e, ok := errors.AsType[*model.Error](err); ok {
+		request.Status, request.HTTPStatus, request.RetryAfter = e.Status, e.HTTPStatus, e.RetryAfter
+		if ctx.Err() == nil {
+			c.last = e
+		}
+	}
+	c.requests = append(c.requests, request)
 }
 
 // wait waits for d, as a pause that does not count for the attempt's time limit. It

@@ -1,5 +1,5 @@
 // Package route distributes the calls of one attempt over several models: at
-// random, in a fixed order, or with a fallback when one fails.
+// random, in a fixed order, with a fallback when one fails, or as the user chooses.
 //
 //	m, err := route.Interleave([]route.Named{{"fast", fast}, {"deep", deep}}, []int{0, 0, 1})
 //	reply, err := m.Query(ctx, history)
@@ -7,32 +7,39 @@
 package route
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
 
 	"github.com/minibench/mini/model"
 )
 
-// Named is a model with a name, which Reply.Model gets if the provider reports
-// none.
+// Named is a model with a name, which Reply.Model gets if there are several models and
+// the provider reports none.
 type Named struct {
 	Name string
 	model.Model
 }
 
-// Route is a model.Model for one attempt; it is not safe for concurrent use.
+// Route is a model.Model for one attempt and its subagents.
 type Route struct {
+	// OnDrop is called for each model of Set that is dropped; may be nil.
+	OnDrop func(dropped, used Named, err error)
+
+	mu     sync.Mutex
 	models []Named
 	// madeBy maps ProviderData to the index of the model that made it. Other
 	// models cannot read signed thinking and encrypted reasoning.
 	madeBy map[string]int
-	// next returns the index of the model for the next call.
+	// next returns the index of the model for the next call. It is called with mu held.
 	next func() int
-	// fallBack reports whether to ask the next model after a failure.
-	fallBack func(*model.Error) bool
+	// fallBack reports whether to ask another model after a failure of model n; may be nil.
+	fallBack func(n int, e *model.Error) bool
+	answered int // highest index of a model that has answered
 }
 
 var _ model.Model = (*Route)(nil)
@@ -74,14 +81,49 @@ func Fallback(models []Named, on ...model.Status) *Route {
 	}
 	current := 0
 	r := &Route{models: models, next: func() int { return current }}
-	r.fallBack = func(e *model.Error) bool {
-		if current == len(models)-1 || !slices.Contains(on, e.Status) {
+	r.fallBack = func(n int, e *model.Error) bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if n == len(models)-1 || !slices.Contains(on, e.Status) {
 			return false
 		}
-		current++
+		current = max(current, n+1)
 		return true
 	}
 	return r
+}
+
+// Single asks one model until Set replaces it. A model of Set that refuses its first
+// call, because of its name or its key, is dropped, and the model before it answers.
+func Single(first Named) *Route {
+	r := &Route{models: []Named{first}}
+	r.next = func() int { return len(r.models) - 1 }
+	r.fallBack = r.drop
+	return r
+}
+
+// Set replaces the model of a Route made by Single for later calls. A call under way is
+// not affected.
+func (r *Route) Set(next Named) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.models = append(r.models, next)
+}
+
+// drop drops model n if it is the last one, has never answered, and e is a refusal.
+func (r *Route) drop(n int, e *model.Error) bool {
+	r.mu.Lock()
+	if e.Status != model.AuthenticationError && e.Status != model.BadRequest || n != len(r.models)-1 || n <= r.answered {
+		r.mu.Unlock()
+		return false
+	}
+	dropped, used := r.models[n], r.models[n-1]
+	r.models = r.models[:n]
+	r.mu.Unlock()
+	if r.OnDrop != nil {
+		r.OnDrop(dropped, used, e)
+	}
+	return true
 }
 
 // Query implements model.Model.
@@ -89,15 +131,16 @@ func (r *Route) Query(ctx context.Context, messages []model.Message) (model.Repl
 	var failed model.Reply // totals of the models that failed
 	ctx, restart := model.WithRestart(ctx)
 	for {
+		r.mu.Lock()
 		n := r.next()
-		m := r.models[n]
-		reply, err := m.Query(ctx, r.messagesFor(messages, n))
-		if reply.Model == "" {
-			reply.Model = m.Name
-		}
-		r.remember(reply.Message.ProviderData, n)
-		for i := range reply.Requests {
-			reply.Requests[i].Model = m.Name
+		m, sent := r.models[n], r.messagesFor(messages, n)
+		r.mu.Unlock()
+		reply, err := m.Query(ctx, sent)
+		if r.ended(n, reply, err) {
+			reply.Model = cmp.Or(reply.Model, m.Name)
+			for i := range reply.Requests {
+				reply.Requests[i].Model = m.Name
+			}
 		}
 		reply.Requests = append(failed.Requests, reply.Requests...)
 		reply.Usage = reply.Usage.Add(failed.Usage)
@@ -105,7 +148,7 @@ func (r *Route) Query(ctx context.Context, messages []model.Message) (model.Repl
 		reply.Tries += failed.Tries
 		reply.Waited += failed.Waited
 		e, ok := errors.AsType[*model.Error](err)
-		if !ok || ctx.Err() != nil || r.fallBack == nil || !r.fallBack(e) {
+		if !ok || ctx.Err() != nil || r.fallBack == nil || !r.fallBack(n, e) {
 			return reply, err
 		}
 		restart()
@@ -113,15 +156,21 @@ func (r *Route) Query(ctx context.Context, messages []model.Message) (model.Repl
 	}
 }
 
-// remember records which model made the data, if there is any.
-func (r *Route) remember(data []byte, n int) {
-	if len(data) == 0 {
-		return
+// ended records that a call of model n has ended, and which model made its
+// ProviderData. It reports whether there are several models.
+func (r *Route) ended(n int, reply model.Reply, err error) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err == nil {
+		r.answered = max(r.answered, n)
 	}
-	if r.madeBy == nil {
-		r.madeBy = map[string]int{}
+	if data := reply.Message.ProviderData; len(data) > 0 {
+		if r.madeBy == nil {
+			r.madeBy = map[string]int{}
+		}
+		r.madeBy[string(data)] = n
 	}
-	r.madeBy[string(data)] = n
+	return len(r.models) > 1
 }
 
 // messagesFor returns the messages for model n, without the ProviderData of other

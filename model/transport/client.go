@@ -45,6 +45,8 @@ type Client struct {
 	// Redact removes keys from responses and errors before they are truncated,
 	// since a Redactor does not recognize a part of a key.
 	Redact Redactor
+	// KeyHint is the hint of errors about the key; "" means the general one.
+	KeyHint string
 	// OnError gets the body of an error response, without keys; may be nil.
 	OnError func(status int, body []byte)
 	// HTTP is for proxies and tests; its Timeout is ignored.
@@ -94,25 +96,39 @@ func (c *Client) Query(ctx context.Context, request any, read func(*Response) (m
 	}
 	requestCtx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
-	response := &Response{redact: c.Redact}
-	var reply model.Reply
-	if err = c.post(requestCtx, cancel, body, response); err == nil {
-		reply, err = read(response)
-		_ = response.body.Close()
-	}
-	reply.Tries, reply.RateLimits = 1, response.rateLimits
+	response, reply := &Response{redact: c.Redact}, model.Reply{}
+	req, err := http.NewRequestWithContext(requestCtx, http.MethodPost, c.URL, bytes.NewReader(body))
 	if err == nil {
-		return reply, nil
-	}
-	if ctx.Err() != nil {
-		return reply, context.Cause(ctx)
-	}
-	if _, ok := errors.AsType[*model.Error](err); !ok {
-		if err = transportError(err, response.started); errors.Is(requestCtx.Err(), context.DeadlineExceeded) {
-			err = timeoutError(c.Timeout)
+		req.Header = c.Header.Clone()
+		req.Header.Set("Content-Type", "application/json")
+		client := &http.Client{Transport: c.HTTP.Transport, CheckRedirect: c.checkRedirect, Jar: c.HTTP.Jar}
+		var resp *http.Response
+		if resp, err = client.Do(req); err == nil {
+			if err = response.open(resp, c, cancel); err == nil {
+				reply, err = read(response)
+			}
+			_ = resp.Body.Close()
 		}
 	}
-	return reply, c.Redact.Error(err)
+	reply.Tries, reply.RateLimits = 1, response.rateLimits
+	switch {
+	case err == nil:
+		return reply, nil
+	case ctx.Err() != nil:
+		return reply, context.Cause(ctx)
+	}
+	e, ok := errors.AsType[*model.Error](err)
+	switch {
+	case ok:
+	case errors.Is(requestCtx.Err(), context.DeadlineExceeded):
+		e = timeoutError(c.Timeout)
+	default:
+		e = transportError(err, response.started)
+	}
+	if c.KeyHint != "" && e.Status == model.AuthenticationError && e.HTTPStatus >= http.StatusUnauthorized && e.HTTPStatus <= http.StatusForbidden {
+		e.Hint = c.KeyHint
+	}
+	return reply, c.Redact.error(e)
 }
 
 // body encodes a request and adds the extra fields.
@@ -130,27 +146,6 @@ func (c *Client) body(request any) ([]byte, error) {
 	}
 	maps.Copy(object, c.ExtraFields)
 	return json.Marshal(object)
-}
-
-// post sends the request and opens the response. It returns a *model.Error for a
-// status of 400 or more, and for a web page with any status.
-func (c *Client) post(ctx context.Context, cancel context.CancelFunc, body []byte, response *Response) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL, bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	req.Header = c.Header.Clone()
-	req.Header.Set("Content-Type", "application/json")
-	client := &http.Client{Transport: c.HTTP.Transport, CheckRedirect: c.checkRedirect, Jar: c.HTTP.Jar}
-	resp, err := client.Do(req)
-	if err != nil {
-		return err
-	}
-	if err := response.open(resp, c, cancel); err != nil {
-		_ = resp.Body.Close()
-		return err
-	}
-	return nil
 }
 
 // maxHost bounds the name of a host in an error, in bytes.

@@ -41,8 +41,28 @@ func TestRedactor(t *testing.T) {
 			}
 		}
 	}
-	for _, harmless := range []string{"short", "sk-marker-", "c2stbWFya2Vy", ""} {
-		if got := string(transport.NewRedactor("short", "sk-marker-0123456789").Bytes([]byte(harmless))); got != harmless {
+	const key = "sk-marker-0123456789abcdef"
+	r := transport.NewRedactor(key)
+	for name, divider := range map[string]string{
+		"line": "\n", "lines": "\r\n", "indented": "\n    ", "colour": "\x1b[31m", "JSON": `\n`, "indented in JSON": `\r\n    `, "colour in JSON": `\u001b[1;31m`, "both": "\x1b[0m\n\x1b[32m",
+	} {
+		for _, at := range [][]int{{1}, {12}, {25}, {3, 4, 20}} {
+			for _, form := range []string{key, hex.EncodeToString([]byte(key))} {
+				divided, start := "", 0
+				for _, i := range at {
+					divided, start = divided+form[start:i]+divider, i
+				}
+				divided += form[start:]
+				text := "first\nline " + divider + divided + "\nlast " + divided
+				want := "first\nline " + divider + "[redacted]\nlast [redacted]"
+				if got := string(r.Bytes([]byte(text))); got != want {
+					t.Errorf("%s: %q became %q", name, text, got)
+				}
+			}
+		}
+	}
+	for _, harmless := range []string{"short", "sk-marker\n and\n -0123456789abcdef", "\\ \n \x1b[ \x1b", `\u001b[`, "\n", "sk-marker-0123456789abcde\n", "sk-marker-", "c2stbWFya2Vy", ""} {
+		if got := string(r.Bytes([]byte(harmless))); got != harmless {
 			t.Errorf("%q became %q", harmless, got)
 		}
 	}

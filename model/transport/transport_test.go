@@ -1,11 +1,13 @@
 package transport_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -82,6 +84,32 @@ func TestTooLong(t *testing.T) {
 	}
 }
 
+// TestEndless: a response without an end is not asked for again, and a whole one costs
+// little more memory than its limit.
+func TestEndless(t *testing.T) {
+	for kind, text := range map[string]string{"application/json": `{"a":1}`, "text/event-stream": "data: a"} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := post(t, transport.Client{}, "{}", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", kind)
+			part := bytes.Repeat([]byte(text), 1<<17)
+			for range 1 << 30 / len(part) {
+				if _, err := w.Write(part); err != nil {
+					return
+				}
+			}
+		})
+		runtime.ReadMemStats(&after)
+		e, ok := errors.AsType[*model.Error](err)
+		if !ok || e.Retryable || !strings.Contains(e.Error(), "too large: the limit is 64 MiB") {
+			t.Errorf("%s: error %v", kind, err)
+		}
+		if spent := (after.TotalAlloc - before.TotalAlloc) >> 20; spent > 160 && kind == "application/json" {
+			t.Errorf("%d MiB", spent)
+		}
+	}
+}
+
 func TestEvents(t *testing.T) {
 	for sent, want := range map[string][]string{
 		": hi\nevent: x\nid: 1\nretry: 3\ndata: a\n\ndata:b\r\n\r\n": {"a", "b"},
@@ -138,7 +166,7 @@ func TestParseDetail(t *testing.T) {
 		body string
 		want transport.ErrorDetail
 	}{
-		"openai":       {`{"error":{"message":"m","type":"t","code":"c"}}`, transport.ErrorDetail{Message: "m", Code: "c"}},
+		"openai":       {`{"error":{"message":"m","type":"t","code":"c"}}`, transport.ErrorDetail{Message: "m", Code: "c", Type: "t"}},
 		"type only":    {`{"error":{"message":"m","type":"t","code":null}}`, transport.ErrorDetail{Message: "m", Code: "t"}},
 		"number":       {`{"error":{"message":"m","code":503}}`, transport.ErrorDetail{Message: "m", Code: "503"}},
 		"bare message": {`{"object":"error","message":"m","code":40303}`, transport.ErrorDetail{Message: "m", Code: "40303"}},
@@ -156,5 +184,15 @@ func TestParseDetail(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// KeyHint is the hint of errors about the key, and of no others.
+func TestKeyHint(t *testing.T) {
+	for status, want := range map[int]bool{400: false, 401: true, 402: true, 403: true, 404: false, 500: false} {
+		_, err := post(t, transport.Client{KeyHint: "set the key"}, "{}", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
+		if e, ok := errors.AsType[*model.Error](err); !ok || (e.Hint == "set the key") != want {
+			t.Errorf("%d: %v", status, err)
+		}
 	}
 }

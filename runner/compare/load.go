@@ -14,6 +14,7 @@ import (
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/internal/rootdir"
 	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
 )
@@ -22,28 +23,27 @@ import (
 const maxConfig = 16 << 20
 
 // Load reads the folder of a run and its verdicts. The folder is untrusted. The
-// error wraps runner.ErrNotRunFolder if dir is not the folder of a run.
+// error wraps runs.ErrNotRunFolder if dir is not the folder of a run.
 func Load(dir string) (Run, error) {
-	run, err := runner.ReadRun(dir)
+	run, err := runs.Read(dir)
 	if err != nil {
 		return Run{}, err
 	}
-	found, err := verdicts.Read(dir)
-	if err != nil {
-		return Run{}, err
-	}
-	return NewRun(run, found)
+	return NewRun(run)
 }
 
 // NewRun returns a run that has been read, with its verdicts.
-func NewRun(run *runner.Run, found verdicts.Set) (Run, error) {
+func NewRun(run *runs.Run) (Run, error) {
+	found, err := run.Verdicts()
+	if err != nil {
+		return Run{}, err
+	}
 	dir := filepath.Clean(run.Dir)
 	r := Run{Name: dir, Folder: dir, Selected: max(run.Manifest.Selected(), len(run.Instances))}
 	records := found.Index()
 	for _, in := range run.Instances {
 		r.Instances = append(r.Instances, newInstance(in, run.Manifest.Repetitions(), records))
 	}
-	var err error
 	r.Settings, err = settingsOf(run.Dir, run.Manifest)
 	return r, err
 }
@@ -64,7 +64,7 @@ func (r *Run) Select(s datasets.Selection) error {
 	return nil
 }
 
-func newInstance(in runner.Instance, requested int, records verdicts.Index) Instance {
+func newInstance(in runs.Instance, requested int, records verdicts.Index) Instance {
 	i := Instance{ID: in.ID, Requested: max(requested, len(in.Repetitions), 1), Bill: Cost{Known: true}}
 	for _, r := range in.Repetitions {
 		i.Requested = max(i.Requested, r.Repetition)
@@ -76,26 +76,21 @@ func newInstance(in runner.Instance, requested int, records verdicts.Index) Inst
 			i.Attempts = append(i.Attempts, a)
 		}
 	}
-	for _, a := range in.Attempts {
+	for _, a := range in.AllAttempts() {
 		t := a.Totals()
 		i.Bill = i.Bill.add(Cost{float64(t.Cost), t.Usage.Unpriced == 0})
-	}
-	if len(in.Attempts) == 0 { // only results.json is present
-		for _, r := range in.Repetitions {
-			i.Bill = i.Bill.add(costOf(r))
-		}
 	}
 	return i
 }
 
 // newAttempt returns a result as an attempt; false if it has no verdict of the
 // tests.
-func newAttempt(r runner.Result) (Attempt, bool) {
+func newAttempt(r runs.Result) (Attempt, bool) {
 	if !r.Class.IsResult() || r.Verdict == nil {
 		return Attempt{}, false
 	}
 	class := verdicts.Class(*r.Verdict)
-	if !class.IsFinal() || class == verdicts.Error || !slices.Contains(verdicts.Classes(), class) {
+	if !class.IsVerdict() || !slices.Contains(verdicts.Classes(), class) {
 		return Attempt{}, false
 	}
 	var reward *float64
@@ -109,7 +104,7 @@ func newAttempt(r runner.Result) (Attempt, bool) {
 	}, true
 }
 
-func costOf(r runner.Result) Cost {
+func costOf(r runs.Result) Cost {
 	c := Cost{Known: r.Usage.Unpriced == 0}
 	if r.Cost != nil {
 		c.Dollars = float64(*r.Cost)
@@ -125,7 +120,7 @@ const imagePrefix = "image "
 
 // settingsOf returns what may explain a difference between runs: the settings
 // that affect results, the dataset, the images and the version of mini.
-func settingsOf(dir string, m runner.Manifest) (map[string]string, error) {
+func settingsOf(dir string, m runs.Manifest) (map[string]string, error) {
 	settings := map[string]string{}
 	root, err := rootdir.Open(dir)
 	if err != nil {

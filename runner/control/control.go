@@ -7,7 +7,7 @@
 // runs, control.json in the run's folder has the path of the socket. Only the user
 // and root may connect.
 //
-//	s, err := control.Listen(folder.Dir(), controller)
+//	s, err := control.Listen(folder.Dir, controller)
 //	defer s.Close()
 //
 //	reply, err := control.Send(ctx, dir, control.Request{Action: "pause"})

@@ -16,9 +16,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/batch"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -346,35 +348,34 @@ func TestSendToNoRun(t *testing.T) {
 	}
 }
 
-func TestWatch(t *testing.T) {
-	var w Tracker
+// The running tasks are listed in the order in which their attempts started. Only a
+// command that runs is shown.
+func TestSetBatch(t *testing.T) {
+	b := batch.New()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	update := func(after time.Duration, e runner.Event) {
-		at = at.Add(after)
-		e.Time = at
-		w.Update(e)
+	var empty Status
+	if empty.SetBatch(b, at); empty.Elapsed != 0 || empty.Running == nil || len(empty.Running) > 0 {
+		t.Errorf("before the run: %+v", empty)
 	}
-	update(0, runner.Event{Type: runner.RunStarted})
-	update(time.Second, runner.Event{Type: runner.AttemptStarted, Instance: "a", Repetition: 1, Attempt: 1})
-	update(time.Second, runner.Event{Type: runner.AttemptStarted, Instance: "a", Repetition: 2, Attempt: 2})
-	update(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.PhaseWaiting, Instance: "a"}) // waits for an image
-	update(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.PhaseRunning, Instance: "a", Repetition: 2, Step: 3, Cost: 0.5, Command: "ls"})
-	update(0, runner.Event{Type: runner.CommandFinished, Instance: "a", Repetition: 2, Step: 4, Cost: 0.75})
-	rows, elapsed := w.Running(at.Add(time.Second))
-	if len(rows) != 2 || elapsed != 3*time.Second || rows[0].Phase != runner.PhaseWaiting || rows[0].Elapsed != 2 {
-		t.Fatalf("%+v, %v", rows, elapsed)
+	for i, e := range []runner.Event{
+		{Type: runner.RunStarted, Total: 3, Workers: 3},
+		{Type: runner.AttemptStarted, Instance: "a", Repetition: 1, Attempt: 1},
+		{Type: runner.AttemptStarted, Instance: "a", Repetition: 2, Attempt: 2},
+		{Type: runner.PhaseChanged, Phase: runner.PhaseRunning, Instance: "a", Repetition: 2, Step: 3, Cost: 0.5, Command: "ls"},
+		{Type: runner.AttemptStarted, Instance: "a", Repetition: 1, Attempt: 3}, // a retry
+		{Type: runner.PhaseChanged, Phase: runner.PhaseRunning, Instance: "a", Repetition: 1, Step: 1, Command: "pwd"},
+		{Type: runner.PhaseChanged, Phase: runner.PhaseThinking, Instance: "a", Repetition: 1, Step: 2},
+	} {
+		e.Time = at.Add(time.Duration(i) * time.Second)
+		b.Update(e)
 	}
-	if r := rows[1]; r.TaskID != "a#2" || r.Step != 4 || r.Cost != 0.75 || r.Command != "ls" || r.Phase != runner.PhaseRunning {
-		t.Errorf("%+v", r)
-	}
-	update(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.PhaseQueued, Instance: "a", Text: "waiting for quota"})
-	update(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.PhaseScrubbing, Instance: "a", Text: "img:1"}) // applies to all repetitions that are starting
-	update(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.PhaseScrubbing, Instance: "a"})
-	if rows, _ := w.Running(at); rows[0].Phase != runner.PhaseScrubbing || rows[1].Phase != runner.PhaseRunning {
-		t.Errorf("%+v", rows)
-	}
-	update(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.PhaseReleased, Instance: "a", Repetition: 1})
-	if rows, _ := w.Running(at); len(rows) != 1 || rows[0].TaskID != "a#2" {
-		t.Errorf("%+v", rows)
+	var got Status
+	got.SetBatch(b, at.Add(10*time.Second))
+	want := Status{Elapsed: 10, Running: []RunningTask{
+		{TaskID: "a#2", Attempt: 2, Phase: runner.PhaseRunning, Step: 3, Cost: 0.5, Elapsed: 8, Command: "ls"},
+		{TaskID: "a#1", Attempt: 3, Phase: runner.PhaseThinking, Step: 2, Elapsed: 6},
+	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("status (-want +got):\n%s", diff)
 	}
 }

@@ -1,11 +1,12 @@
 package control
 
 import (
-	"strings"
-	"sync"
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/batch"
 )
 
 // Status is the status of a run.
@@ -29,8 +30,6 @@ type RunningTask struct {
 	Cost    float64      `json:"cost"`    // US dollars
 	Elapsed float64      `json:"elapsed"` // duration of the attempt, in seconds
 	Command string       `json:"command,omitempty"`
-
-	started time.Time
 }
 
 // Provider is the rate limit state of a model's endpoint.
@@ -49,79 +48,26 @@ type Disk struct {
 	Images      *int64 `json:"images,omitempty"`
 }
 
-// Tracker tracks the running tasks of a run from its events. The zero value is ready
-// to use. Its methods are safe for concurrent use.
-type Tracker struct {
-	mu      sync.Mutex
-	started time.Time
-	running []*RunningTask // in the order in which their attempts started
-}
-
-// Update processes an event.
-func (t *Tracker) Update(e runner.Event) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	switch e.Type {
-	case runner.RunStarted:
-		t.started, t.running = e.Time, nil
-	case runner.AttemptStarted:
-		t.remove(e.TaskID())
-		t.running = append(t.running, &RunningTask{TaskID: e.TaskID(), Attempt: e.Attempt, Phase: runner.PhaseStarting, started: e.Time})
-	case runner.CommandFinished:
-		t.forEach(e, func(r *RunningTask) { r.Step, r.Cost = e.Step, e.Cost })
-	case runner.PhaseChanged:
-		if e.Phase == runner.PhaseReleased {
-			t.remove(e.TaskID())
-			return
+// SetBatch sets Elapsed and Running from the state of a batch. The running tasks are in
+// the order in which their attempts started.
+func (s *Status) SetBatch(b *batch.State, now time.Time) {
+	b.Lock()
+	defer b.Unlock()
+	if !b.Started.IsZero() {
+		s.Elapsed = now.Sub(b.Started).Seconds()
+	}
+	s.Running = []RunningTask{}
+	for _, t := range b.Workers {
+		if t == nil {
+			continue
 		}
-		t.forEach(e, func(r *RunningTask) { r.setPhase(e) })
-	}
-}
-
-func (r *RunningTask) setPhase(e runner.Event) {
-	r.Phase, r.Command = e.Phase, e.Command
-	if !isStarting(e.Phase) && e.Phase != runner.PhaseWaiting {
-		r.Step, r.Cost = e.Step, e.Cost
-	}
-}
-
-// forEach applies f to the tasks of an event. Events about starting a sandbox have
-// no repetition; they apply to all repetitions that are starting or waiting.
-func (t *Tracker) forEach(e runner.Event, f func(*RunningTask)) {
-	for _, r := range t.running {
-		isSandboxEvent := e.Repetition == 0 && strings.HasPrefix(r.TaskID, e.Instance+"#") && (isStarting(r.Phase) || r.Phase == runner.PhaseWaiting)
-		if r.TaskID == e.TaskID() || isSandboxEvent {
-			f(r)
+		r := RunningTask{
+			TaskID: t.ID, Attempt: t.Attempt, Phase: t.Phase, Step: t.Step, Cost: t.Cost, Elapsed: now.Sub(t.Started).Seconds(),
 		}
-	}
-}
-
-func (t *Tracker) remove(taskID string) {
-	for i, r := range t.running {
-		if r.TaskID == taskID {
-			t.running = append(t.running[:i], t.running[i+1:]...)
-			return
+		if t.IsRunning() {
+			r.Command = t.Command
 		}
+		s.Running = append(s.Running, r)
 	}
-}
-
-// Running returns the running tasks and the duration of the run.
-func (t *Tracker) Running(now time.Time) ([]RunningTask, time.Duration) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	all := make([]RunningTask, 0, len(t.running))
-	for _, r := range t.running {
-		row := *r
-		row.Elapsed = now.Sub(r.started).Seconds()
-		all = append(all, row)
-	}
-	if t.started.IsZero() {
-		return all, 0
-	}
-	return all, now.Sub(t.started)
-}
-
-// isStarting reports whether a phase precedes SandboxReady.
-func isStarting(p runner.Phase) bool {
-	return p == runner.PhaseStarting || p == runner.PhaseQueued || p == runner.PhaseScrubbing
+	slices.SortStableFunc(s.Running, func(a, b RunningTask) int { return cmp.Compare(b.Elapsed, a.Elapsed) })
 }

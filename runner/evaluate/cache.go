@@ -12,49 +12,47 @@ import (
 	"github.com/minibench/mini/runner/verdicts"
 )
 
-// cache is the path of a folder of verdicts that several runs and processes
-// share; "" means no cache. Each verdict has a subfolder, named after its cache
-// key and created atomically. Other users may write entries, so find validates
-// them.
-type cache string
+// The cache is a folder of verdicts that several runs and processes share. Each
+// verdict has a subfolder, named after its key and created atomically.
 
-// dir returns the folder of a verdict.
-func (c cache) dir(key string) string { return filepath.Join(string(c), key[:2], key) }
+// cacheDir returns the folder of a verdict in the cache.
+func (s *store) cacheDir(key string) string { return filepath.Join(s.cache, key[:2], key) }
 
 func recordPath(dir string) string { return filepath.Join(dir, "verdict.json") }
 
-// find returns the verdict with this key and the files of its run, or false if
-// the cache has no valid one.
-func (c cache) find(key string) (reusableVerdict, bool) {
-	if c == "" {
-		return reusableVerdict{}, false
+// findInCache returns the verdict with this key that counts, and the files of its
+// run.
+func (s *store) findInCache(key string) (verdict, bool) {
+	if s.cache == "" {
+		return verdict{}, false
 	}
-	root, err := rootdir.Open(string(c))
+	root, err := rootdir.Open(s.cache)
 	if err != nil {
-		return reusableVerdict{}, false
+		return verdict{}, false
 	}
 	defer root.Close() //nolint:errcheck // only read
-	dir := c.dir(key)
+	dir := s.cacheDir(key)
 	r, err := verdicts.ReadRecord(root, recordPath(dir))
 	if err != nil || r.Basis.Key != key || !r.IsConsistent() || !r.Class.IsFinal() || !isComplete(root, r, grade.FilesIn(dir)) {
-		return reusableVerdict{}, false
+		return verdict{}, false
 	}
-	return reusableVerdict{record: r, files: grade.FilesIn(dir), from: dir}, true
+	r, ok := s.accept(r)
+	return verdict{record: r, files: grade.FilesIn(dir), from: dir}, ok
 }
 
-// put adds a verdict to the cache, with files from runDir. If the cache has the
-// same verdict, put updates only its record.
-func (c cache) put(key string, runDir *rootdir.Dir, files grade.Files, r verdicts.Record) error {
-	if err := os.MkdirAll(string(c), 0o755); err != nil { //nolint:gosec // results are shared between users
+// addToCache adds a signed record to the cache, with the files of its verdict run.
+// If the cache has the same verdict, addToCache updates only its record.
+func (s *store) addToCache(files grade.Files, r verdicts.Record) error {
+	if err := os.MkdirAll(s.cache, 0o755); err != nil { //nolint:gosec // others may read verdicts
 		return err
 	}
-	root, err := rootdir.Open(string(c))
+	root, err := rootdir.Open(s.cache)
 	if err != nil {
 		return err
 	}
 	defer root.Close() //nolint:errcheck // writes report their own errors
-	dir := c.dir(key)
-	if existing, ok := c.find(key); ok && existing.record.VerdictRun().Start.Equal(r.VerdictRun().Start) {
+	dir := s.cacheDir(r.Basis.Key)
+	if existing, ok := s.findInCache(r.Basis.Key); ok && existing.record.VerdictRun().Start.Equal(r.VerdictRun().Start) {
 		return verdicts.Write(root, recordPath(dir), r) // the same verdict, with extra runs
 	}
 	parent := filepath.Dir(dir)
@@ -65,8 +63,8 @@ func (c cache) put(key string, runDir *rootdir.Dir, files grade.Files, r verdict
 	if err != nil {
 		return err
 	}
-	defer root.RemoveAll(tmp) //nolint:errcheck // already renamed unless put fails
-	if err := copyFiles(runDir, files, root, grade.FilesIn(tmp)); err != nil {
+	defer root.RemoveAll(tmp) //nolint:errcheck // already renamed unless addToCache fails
+	if err := copyFiles(s.root, files, root, grade.FilesIn(tmp)); err != nil {
 		return err
 	}
 	if err := verdicts.Write(root, recordPath(tmp), r); err != nil {

@@ -19,7 +19,7 @@ import (
 // even if other processes write the verdict at the same time.
 func TestCacheConcurrentWriters(t *testing.T) {
 	const minis, rounds = 4, 15
-	shared := cache(t.TempDir())
+	shared := t.TempDir()
 	patch := []byte("a patch\n")
 	basis := verdicts.Basis{PatchSHA256: verdicts.PatchHash(patch), ScriptSHA256: verdicts.PatchHash(nil)}.WithImage("sha256:aa", "", "")
 	var taken atomic.Int64
@@ -34,10 +34,13 @@ func TestCacheConcurrentWriters(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := newStore(Config{Cache: string(shared)}, dir, root)
+		s, _, err := newStore(Config{Cache: shared, SigningKey: []byte("k")}, dir, root)
+		if err != nil {
+			t.Fatal(err)
+		}
 		all.Go(func() error {
 			for round := range rounds {
-				p, err := s.pathsFor(run, "m", fmt.Sprintf("i-%d", round))
+				p, err := pathsFor(dir, run, "m", fmt.Sprintf("i-%d", round))
 				if err != nil {
 					return err
 				}
@@ -54,14 +57,17 @@ func TestCacheConcurrentWriters(t *testing.T) {
 				r := verdicts.Record{Format: verdicts.Format, Instance: "i", Model: "m", RunID: "r1", Class: verdicts.Resolved, Basis: basis, Runs: []verdicts.TestRun{
 					{Purpose: verdicts.ForVerdict, Class: verdicts.Resolved, Start: start, Dir: "logs"},
 				}}
-				if err := s.addToCache(p, r); err != nil {
+				if r, err = r.WithSignature(s.key); err != nil {
+					return err
+				}
+				if err := s.addToCache(p.official, r); err != nil {
 					return err
 				}
 				f, ok := s.find(basis.Key)
 				if !ok {
 					continue // another worker is replacing the verdict
 				}
-				ok, err = s.importFiles(f, basis.Key, p)
+				ok, err = s.importFiles(f, p)
 				if err != nil {
 					return err
 				}
@@ -84,7 +90,7 @@ func TestCacheConcurrentWriters(t *testing.T) {
 	if taken.Load() == 0 {
 		t.Error("nothing was ever taken")
 	}
-	left, err := os.ReadDir(filepath.Dir(shared.dir(basis.Key)))
+	left, err := os.ReadDir(filepath.Join(shared, basis.Key[:2]))
 	if err != nil || len(left) != 1 || left[0].Name() != basis.Key {
 		t.Errorf("the cache has %v, %v", left, err)
 	}

@@ -97,7 +97,7 @@ func TestContainerKilled(t *testing.T) {
 			}
 		})
 	}
-	b.config.Sandboxes, b.config.MaxRuns = containers{engine: engine, started: kill}, 2
+	b.config.Sandboxes, b.config.Retries.MaxTries = containers{engine: engine, started: kill}, 2
 	task := evaluate.NewTask(in, "m", []byte(in.Patch))
 	s := b.run(t.Context(), task)
 	killers.Wait()

@@ -139,7 +139,7 @@ func (c patchCase) run(t *testing.T, engine *docker.Engine) {
 	t.Helper()
 	b := newEvaluation(t, containers{engine: engine, change: c.change})
 	b.config.Timeout = cmp.Or(c.timeout, 10*time.Minute)
-	b.config.MaxRuns = 2
+	b.config.Retries.MaxTries = 2
 	task := evaluate.NewTask(c.row, "m", []byte(c.patch))
 	if c.patch == "" {
 		task = evaluate.NewTask(c.row, "m", nil)

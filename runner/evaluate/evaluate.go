@@ -5,13 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
-	"slices"
+	"io/fs"
 	"strings"
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/minibench/mini/datasets"
@@ -55,8 +53,8 @@ type Image struct {
 	Arch   string // GOARCH value
 }
 
-// Config configures an Evaluator. Folder, Log, Sandboxes and RunID are
-// required.
+// Config configures an Evaluator. Folder, Log, Sandboxes, RunID and,
+// for Run, Workers are required.
 type Config struct {
 	// Folder is the run folder. The caller holds its lock, so that no other
 	// process evaluates in it; runner.Open fails with a *runner.LockedError if
@@ -68,21 +66,15 @@ type Config struct {
 	Sandboxes Sandboxes
 	// RunID names the evaluation in the official log tree.
 	RunID string
-	// Workers is the number of patches evaluated in parallel. Zero means half the
-	// number of processors, at least one; with more workers, tests compete for
-	// processors and may exceed timeouts.
+	// Workers is the number of patches evaluated in parallel. With more than half the
+	// number of processors, tests compete for them and may exceed timeouts.
 	Workers int
-	// Slots limits the patches that several evaluators together evaluate in
-	// parallel; nil means that there is only this evaluator.
-	Slots *semaphore.Weighted
 	// Timeout limits the whole evaluation script; zero means DefaultTimeout.
 	Timeout time.Duration
-	// MaxRuns limits the number of runs of a patch; zero means DefaultMaxRuns.
-	// Only a run with an infrastructure failure is repeated.
-	MaxRuns int
-	// MaxDisruptions is the number of runs of a patch that may end with
-	// env.SandboxDisrupted without counting towards MaxRuns.
-	MaxDisruptions int
+	// Retries limits the runs of a patch for one purpose; zero means DefaultMaxRuns.
+	// Only a run with an infrastructure failure is repeated. Run uses Retries and
+	// Workers; the jobs of Evaluator.Job are run by a runner.Batch.
+	Retries runner.Retries
 	// RerunFailed is the maximum number of reruns of a failed patch (see
 	// verdicts.Class.IsFailure), counting those of earlier evaluations in this
 	// folder. The first different result makes the verdict unstable and ends
@@ -91,14 +83,14 @@ type Config struct {
 	// Cache is a folder of verdicts that several runs share. If it is empty,
 	// only verdicts in Folder are reused.
 	Cache string
-	// SigningKey is the user's secret key, which signs the records in Folder. The
-	// evaluator does not reuse a record without that signature, because another
-	// user may have made it; it runs the tests again. With an empty key it
+	// SigningKey is the user's secret key, which signs the records in Folder and
+	// Cache. The evaluator does not reuse a record without that signature, because
+	// another user may have made it; it runs the tests again. With an empty key it
 	// reuses no record of an earlier session.
 	SigningKey []byte
-	// TrustLogs grades the saved log of a record that is not signed with
-	// SigningKey instead of running the tests. The new record has ForeignLog set.
-	TrustLogs bool
+	// TrustVerdicts takes records that are not signed with SigningKey if their
+	// inputs are the same and their logs are there. They have ForeignLog set.
+	TrustVerdicts bool
 	// Selected are the instance ids that the official summary covers; nil means
 	// the submitted ones.
 	Selected []string
@@ -114,97 +106,49 @@ type Config struct {
 
 // withDefaults returns the configuration with defaults for unset fields.
 func (c Config) withDefaults() Config {
-	c.Workers = cmp.Or(c.Workers, max(1, runtime.NumCPU()/2))
-	if c.Slots == nil {
-		c.Slots = semaphore.NewWeighted(int64(c.Workers))
-	}
 	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
-	c.MaxRuns = cmp.Or(c.MaxRuns, DefaultMaxRuns)
+	c.Retries.MaxTries = cmp.Or(c.Retries.MaxTries, DefaultMaxRuns)
 	return c
 }
 
-// Evaluator evaluates the submitted patches. Its methods are safe for
+// Evaluator makes the jobs that evaluate patches. Its methods are safe for
 // concurrent use.
 type Evaluator struct {
-	config        Config
-	layouts       map[string]grade.Layout // by run id; each repetition has its own
-	store         *store
-	started       time.Time
-	cancel        context.CancelCauseFunc
-	workers       errgroup.Group
-	stopAfterFunc func() bool
-	locks         sync.Map            // name -> *sync.Mutex; see lock
-	logMemory     *semaphore.Weighted // limits the memory for logs
+	config    Config
+	store     *store
+	started   time.Time
+	logMemory *semaphore.Weighted // limits the memory for logs
 
 	mu               sync.Mutex
-	queueChanged     *sync.Cond // signals changes of queue and closed
-	queue            []*job
-	closed           bool
-	jobs             map[string]*job      // by path of the record
-	pathOwners       map[string]pathOwner // by lower-case path of the record
-	order            []string             // paths of the records, in the order of submission
-	summariesWritten time.Time            // last write of the summaries
-	cacheWarning     sync.Once            // emits the warning about an unwritable cache
+	jobs             map[string]*job // by path of the record
+	order            []string        // paths of the records, in the order of submission
+	summariesWritten time.Time       // last write of the summaries
+	cacheWarning     sync.Once       // emits the warning about an unwritable cache
 }
 
-// job is a submitted task and its state.
-type job struct {
-	Task
-	plan     plan
-	layout   grade.Layout
-	paths    paths
-	record   *verdicts.Record // nil until there is a verdict
-	reused   bool
-	ranTests bool // whether this session ran the tests
-	// trusted reports whether the verdict comes from a run of this session or
-	// from the cache. Other verdicts of the folder have an unknown origin and
-	// are not added to the cache.
-	trusted bool
-}
-
-// ErrClosed is returned by Submit after Wait was called.
-var ErrClosed = errors.New("submit patch: the evaluation is closed")
-
-// Start reads the earlier verdicts of the folder and starts the workers. Call
-// Wait to end them. Cancelling ctx aborts the current runs, which leave no
-// record; the next evaluation repeats them. Start returns an error if the folder
-// cannot be read or written, and one that wraps grade.ErrInvalidName if the run
-// id is invalid.
-func Start(ctx context.Context, c Config) (*Evaluator, error) {
+// Open reads the earlier verdicts of the folder. It returns an error if the folder
+// cannot be read or written, and one that wraps grade.ErrInvalidName if the run id is
+// invalid.
+func Open(c Config) (*Evaluator, error) {
 	c = c.withDefaults()
-	layout, err := grade.NewLayout(c.Folder.Dir(), c.RunID)
+	s, warnings, err := newStore(c, c.Folder.Dir, c.Folder.Root)
 	if err != nil {
 		return nil, err
 	}
-	s := newStore(c, c.Folder.Dir(), c.Folder.Root())
-	warnings, err := s.load()
-	if err != nil {
-		return nil, err
-	}
-	if err := writeInfo(s.root, layout, c.Editions); err != nil {
-		return nil, err
-	}
-	ctx, stop := context.WithCancelCause(ctx)
 	e := &Evaluator{
-		config: c, layouts: map[string]grade.Layout{layout.RunID(): layout}, store: s, started: time.Now(), cancel: stop,
-		jobs: map[string]*job{}, pathOwners: map[string]pathOwner{}, logMemory: semaphore.NewWeighted(maxLogMemory),
+		config: c, store: s, started: time.Now(), logMemory: semaphore.NewWeighted(maxLogMemory),
+		jobs: map[string]*job{},
 	}
-	e.queueChanged = sync.NewCond(&e.mu)
-	e.stopAfterFunc = context.AfterFunc(ctx, func() {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		e.queueChanged.Broadcast()
-	})
+	layout, err := grade.NewLayout(c.Folder.Dir, c.RunID)
+	if err == nil {
+		err = writeInfo(s.root, layout, c.Editions)
+	}
+	if err != nil {
+		return nil, err
+	}
 	c.Log.Emit(runner.Event{Type: runner.EvaluationStarted, Total: len(c.Selected), Workers: c.Workers})
-	if n := len(s.foreign); n > 0 && !c.TrustLogs {
-		warnings = append(warnings, fmt.Sprintf("run tests again for %d verdicts: they are not signed with this user's key, "+
-			"or their logs were made elsewhere; grade the saved logs with mini eval --trust-logs", n))
-	}
 	for _, text := range warnings {
 		c.Log.Emit(runner.Event{Type: runner.Warning, Text: text})
-	}
-	for range c.Workers {
-		e.workers.Go(func() error { return e.runWorker(ctx) })
 	}
 	return e, nil
 }
@@ -225,180 +169,144 @@ func writeInfo(dir *rootdir.Dir, layout grade.Layout, editions []datasets.Source
 	return writeFile(dir, layout.RunInfoPath(), info.JSON())
 }
 
-// CheckTask returns the error that Submit would return for a task, except for a
-// collision of its file name with that of another task.
-func (c Config) CheckTask(t Task) error {
-	if _, err := newRunnablePlan(c.withDefaults(), t); err != nil {
-		return err
-	}
+// CheckTasks returns the errors of tasks that cannot be evaluated, and nil for the
+// others: those that Job returns, and names with the same path as those of an
+// earlier task. Two models have the same path if they differ in a slash, which
+// becomes two underscores, or in case, which some file systems ignore.
+func (c Config) CheckTasks(tasks []Task) []error {
+	c = c.withDefaults()
 	c.RunID = cmp.Or(c.RunID, "run")
-	layout, err := grade.NewLayout(".", c.runID(t))
-	if err == nil {
-		err = checkNames(layout, t)
+	errs, owners := make([]error, len(tasks)), map[string]Task{}
+	for i, t := range tasks {
+		j, err := c.newJob(".", t)
+		if err != nil {
+			errs[i] = err
+			continue
+		}
+		path := strings.ToLower(j.paths.record)
+		other, ok := owners[path]
+		if ok && (other.Instance.ID != t.Instance.ID || other.Model != t.Model) {
+			errs[i] = fmt.Errorf("evaluate %s: model %.80q %w: instance %.80q of model %.80q uses its path",
+				t.Instance.ID, t.Model, grade.ErrInvalidName, other.Instance.ID, other.Model)
+			continue
+		}
+		owners[path] = t
 	}
-	return err
+	return errs
 }
 
-// checkNames checks that the task's names are valid file names.
-func checkNames(layout grade.Layout, t Task) error {
-	_, err := layout.Files(t.Model, t.Instance.ID)
+// newJob returns the job for a task in the run folder dir, without its evaluator.
+func (c Config) newJob(dir string, t Task) (*job, error) {
+	p, err := newRunnablePlan(c, t)
+	if err != nil {
+		return nil, err
+	}
+	layout, err := grade.NewLayout(dir, c.runID(t)) // each repetition has its own
 	if err == nil {
 		_, err = layout.SummaryName(t.Model)
 	}
 	if err == nil && strings.HasSuffix(strings.ToLower(t.Instance.ID), ".json") {
 		err = fmt.Errorf("instance id %.80q %w: it ends in .json, as record files do", t.Instance.ID, grade.ErrInvalidName)
 	}
-	if err != nil {
-		return fmt.Errorf("evaluate %s: %w", t.Instance.ID, err)
-	}
-	return nil
-}
-
-// Submit adds a patch to the queue. It does not block. The error wraps
-// grade.ErrNotGradable or script.ErrNoScript if the row cannot be evaluated,
-// and grade.ErrInvalidName if a name is not a valid file name or another task
-// uses the same file name. Config.CheckTask detects errors in advance.
-func (e *Evaluator) Submit(t Task) error {
-	p, err := newRunnablePlan(e.config, t)
-	if err != nil {
-		return err
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed {
-		return ErrClosed
-	}
-	layout, err := e.layoutFor(t)
-	if err != nil {
-		return err
-	}
-	if err := checkNames(layout, t); err != nil {
-		return err
-	}
-	files, err := e.store.pathsFor(layout, t.Model, t.Instance.ID)
-	if err != nil {
-		return err
-	}
-	if err := e.claimPath(files, t); err != nil {
-		return err
-	}
-	j := &job{Task: t, plan: p, layout: layout, paths: files}
-	if e.jobs[files.record] == nil {
-		e.order = append(e.order, files.record)
-	}
-	e.jobs[files.record] = j // a later patch replaces an earlier one
-	e.queue = append(e.queue, j)
-	e.queueChanged.Signal()
-	return nil
-}
-
-// layoutFor returns the layout for a task's repetition. The caller holds e.mu.
-func (e *Evaluator) layoutFor(t Task) (grade.Layout, error) {
-	id := e.config.runID(t)
-	if layout, ok := e.layouts[id]; ok {
-		return layout, nil
-	}
-	layout, err := grade.NewLayout(e.config.Folder.Dir(), id)
+	var files paths
 	if err == nil {
-		err = writeInfo(e.store.root, layout, e.config.Editions)
+		files, err = pathsFor(dir, layout, t.Model, t.Instance.ID)
 	}
+	if err != nil {
+		return nil, fmt.Errorf("evaluate %s: %w", t.Instance.ID, err)
+	}
+	return &job{Task: t, plan: p, layout: layout, paths: files}, nil
+}
+
+// Job returns the job that evaluates a patch. Its verdict takes the place of that on
+// an earlier patch of the same model for the same instance; the same patch is the same
+// job until that has a verdict. The error wraps grade.ErrNotGradable or
+// script.ErrNoScript if the row cannot be evaluated, and grade.ErrInvalidName if a name
+// is not a valid file name. Config.CheckTasks detects errors in advance.
+func (e *Evaluator) Job(t Task) (runner.Work, error) {
+	j, err := e.config.newJob(e.config.Folder.Dir, t)
 	if err == nil {
-		e.layouts[id] = layout
+		err = writeInfo(e.store.root, j.layout, e.config.Editions)
 	}
-	return layout, err
-}
-
-// pathOwner identifies the task that has claimed a path.
-type pathOwner struct{ instance, model string }
-
-// claimPath reserves a path for a task. The paths of two models can collide: a
-// slash in a model name becomes two underscores, and some file systems ignore
-// case. The caller holds e.mu.
-func (e *Evaluator) claimPath(p paths, t Task) error {
-	key := strings.ToLower(p.record)
-	if other, ok := e.pathOwners[key]; ok && other != (pathOwner{t.Instance.ID, t.Model}) {
-		return fmt.Errorf("evaluate %s: model %.80q %w: instance %.80q of model %.80q uses its path",
-			t.Instance.ID, t.Model, grade.ErrInvalidName, other.instance, other.model)
+	if err != nil {
+		return nil, err
 	}
-	e.pathOwners[key] = pathOwner{t.Instance.ID, t.Model}
-	return nil
-}
-
-// lock locks the mutex with this name. It serializes two tasks with the same
-// patch, so that the second task finds the verdict of the first.
-func (e *Evaluator) lock(name string) (unlock func()) {
-	value, _ := e.locks.LoadOrStore(name, new(sync.Mutex))
-	mutex := value.(*sync.Mutex) //nolint:errcheck // all values have this type
-	mutex.Lock()
-	return mutex.Unlock
-}
-
-// isSuperseded reports whether a later job with the same path has replaced j.
-func (e *Evaluator) isSuperseded(j *job) bool {
+	j.evaluator = e
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.jobs[j.paths.record] != j
-}
-
-// runWorker evaluates jobs until ctx is done, or the queue is closed and empty.
-// A failed write stops all workers, because further results would be lost.
-func (e *Evaluator) runWorker(ctx context.Context) error {
-	for j := e.nextJob(ctx); j != nil; j = e.nextJob(ctx) {
-		if e.config.Slots.Acquire(ctx, 1) != nil {
-			return nil //nolint:nilerr // ctx is done
-		}
-		err := e.evaluateJob(ctx, j)
-		e.config.Slots.Release(1)
-		if err != nil && ctx.Err() == nil {
-			e.cancel(err)
-			return fmt.Errorf("evaluate %s: %w", j.Instance.ID, err)
-		}
+	earlier := e.jobs[j.paths.record]
+	switch {
+	case earlier == nil:
+		e.order = append(e.order, j.paths.record)
+	case earlier.record == nil && earlier.Key() == j.Key():
+		return earlier, nil
 	}
-	return nil
+	e.jobs[j.paths.record] = j
+	return j, nil
 }
 
-// nextJob waits for a job. It returns nil if ctx is done, or the queue is closed
-// and empty.
-func (e *Evaluator) nextJob(ctx context.Context) *job {
+// Close writes the summaries and returns that of mini. No job of the evaluator runs.
+func (e *Evaluator) Close() (Summary, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for len(e.queue) == 0 && !e.closed && ctx.Err() == nil {
-		e.queueChanged.Wait()
-	}
-	if ctx.Err() != nil || len(e.queue) == 0 {
-		return nil
-	}
-	j := e.queue[0]
-	e.queue = slices.Delete(e.queue, 0, 1)
-	return j
-}
-
-// Wait closes the queue, waits for the workers and returns the summary. It
-// returns an error only if the run folder cannot be written.
-func (e *Evaluator) Wait() (Summary, error) {
-	e.mu.Lock()
-	e.closed = true
-	e.queueChanged.Broadcast()
-	e.mu.Unlock()
-	workerErr := e.workers.Wait()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.stopAfterFunc()
-	e.cancel(nil)
 	s, err := e.writeSummaries()
 	e.config.Log.Emit(runner.Event{Type: runner.EvaluationFinished, Total: s.evaluatedCount()})
-	return s, errors.Join(workerErr, err)
+	return s, err
 }
 
-// Run evaluates all tasks and returns the summary.
+// Run evaluates all tasks and returns the summary. Cancelling ctx aborts the current
+// runs, which leave no record; the next evaluation repeats them.
 func Run(ctx context.Context, c Config, tasks []Task) (Summary, error) {
-	e, err := Start(ctx, c)
+	e, err := Open(c)
 	if err != nil {
 		return Summary{}, err
 	}
 	for _, t := range tasks {
-		err = errors.Join(err, e.Submit(t))
+		_, jobErr := e.Job(t)
+		err = errors.Join(err, jobErr)
 	}
-	s, waitErr := e.Wait()
-	return s, errors.Join(err, waitErr)
+	jobs := make([]runner.Work, len(e.order))
+	for i, path := range e.order {
+		jobs[i] = e.jobs[path]
+	}
+	runErr := runner.RunEvaluations(ctx, e.config.Workers, e.config.Retries, c.Log, jobs)
+	s, closeErr := e.Close()
+	return s, errors.Join(err, runErr, closeErr)
+}
+
+// FindReusable returns, for each task, the class of the verdict that an
+// evaluation would reuse from a folder or the cache, or "" if it would run the
+// tests. The class of an empty patch is verdicts.Empty. FindReusable writes
+// nothing; the folder need not be locked and may be missing. It uses the same
+// fields of Config as Open, except Folder and Log. If Sandboxes is nil,
+// FindReusable assumes that images have not changed since the verdicts.
+//
+// FindReusable returns an error if the folder cannot be read or a row cannot be
+// evaluated, and one that wraps grade.ErrInvalidName for an invalid name.
+func (c Config) FindReusable(ctx context.Context, dir string, tasks []Task) ([]verdicts.Class, error) {
+	c = c.withDefaults()
+	root, err := rootdir.Open(dir)
+	switch {
+	case err == nil:
+		defer root.Close() //nolint:errcheck // only read
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("read verdicts: %w", err)
+	}
+	s, _, err := newStore(c, dir, root)
+	if err != nil {
+		return nil, err
+	}
+	classes := make([]verdicts.Class, len(tasks))
+	for i, t := range tasks {
+		j, err := c.newJob(dir, t)
+		if err != nil {
+			return nil, err
+		}
+		if t.isEmpty() {
+			classes[i] = verdicts.Empty
+		} else if v, ok := s.decide(j, c.identify(ctx, j)); ok {
+			classes[i] = v.record.Class
+		}
+	}
+	return classes, nil
 }

@@ -139,7 +139,7 @@ func TestClasses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newEvaluation(t, c.boxes)
-				b.config.MaxDisruptions = 2
+				b.config.Retries.MaxDisruptions = 2
 				s := b.run(t.Context(), evaluate.NewTask(row(t), "some/model", c.patch))
 				if len(s.Records) != 1 || s.Count(c.class) != 1 {
 					t.Fatalf("records %+v, by class %v; want %s", s.Records, s.ByClass, c.class)

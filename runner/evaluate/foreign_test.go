@@ -26,8 +26,8 @@ func fails() *fakeSandboxes {
 	})
 }
 
-// TestForeignVerdicts checks that a verdict without the user's signature is not reused.
-// With TrustLogs its log is graded.
+// TestForeignVerdicts checks that a verdict without the user's signature is not reused,
+// unless TrustVerdicts takes it.
 func TestForeignVerdicts(t *testing.T) {
 	claim := func(b *evaluation) error {
 		return change(filepath.Join(b.dir, record), func(r *verdicts.Record) {
@@ -35,33 +35,36 @@ func TestForeignVerdicts(t *testing.T) {
 			r.Runs[0].Class, r.Runs[0].Resolution, r.Runs[0].Reason = verdicts.Resolved, "RESOLVED_FULL", ""
 		})
 	}
+	another := func(b *evaluation) error { b.config.SigningKey = []byte("another"); return nil }
 	for name, c := range map[string]struct {
 		change func(b *evaluation) error
 		trust  bool
-		starts int // number of started sandboxes in both sessions
 		class  verdicts.Class
+		starts int  // number of started sandboxes in both sessions
+		taken  bool // the verdict is that of another user
 	}{
-		"of this user":                 {func(*evaluation) error { return nil }, false, 1, verdicts.Unresolved},
-		"of this user, trusted":        {func(*evaluation) error { return nil }, true, 1, verdicts.Unresolved},
-		"of another user":              {func(b *evaluation) error { b.config.SigningKey = []byte("another"); return nil }, false, 2, verdicts.Unresolved},
-		"of another user, trusted":     {func(b *evaluation) error { b.config.SigningKey = []byte("another"); return nil }, true, 1, verdicts.Unresolved},
-		"without a key":                {func(b *evaluation) error { b.config.SigningKey = nil; return nil }, false, 2, verdicts.Unresolved},
-		"changed":                      {claim, false, 2, verdicts.Unresolved},
-		"changed, and the log trusted": {claim, true, 1, verdicts.Unresolved},
+		"of this user":             {func(*evaluation) error { return nil }, false, verdicts.Unresolved, 1, false},
+		"of this user, trusted":    {func(*evaluation) error { return nil }, true, verdicts.Unresolved, 1, false},
+		"of another user":          {another, false, verdicts.Unresolved, 2, false},
+		"of another user, trusted": {another, true, verdicts.Unresolved, 1, true},
+		"without a key":            {func(b *evaluation) error { b.config.SigningKey = nil; return nil }, false, verdicts.Unresolved, 2, false},
+		"changed":                  {claim, false, verdicts.Unresolved, 2, false},
+		"changed, trusted":         {claim, true, verdicts.Resolved, 1, true},
 		"without a signature": {func(b *evaluation) error {
 			return change(filepath.Join(b.dir, record), func(r *verdicts.Record) { r.Signature = "" })
-		}, false, 2, verdicts.Unresolved},
+		}, false, verdicts.Unresolved, 2, false},
 		"with a log that has no result": {func(b *evaluation) error {
 			return os.WriteFile(filepath.Join(b.dir, tree, "test_output.txt"), nil, 0o600)
-		}, false, 1, verdicts.Unresolved},
-		"a log of another patch": {func(b *evaluation) error {
+		}, false, verdicts.Unresolved, 1, false},
+		"without its log, trusted": {func(b *evaluation) error {
+			return errors.Join(another(b), os.Remove(filepath.Join(b.dir, tree, "test_output.txt")))
+		}, true, verdicts.Unresolved, 2, false},
+		"a log of another patch, trusted": {func(b *evaluation) error {
 			return errors.Join(claim(b), os.WriteFile(filepath.Join(b.dir, tree, "patch.diff"), []byte("x"), 0o600))
-		}, true, 2, verdicts.Unresolved},
-		"claims that the patch did not apply": {func(b *evaluation) error {
-			return change(filepath.Join(b.dir, record), func(r *verdicts.Record) {
-				r.Class, r.Runs[0].Class = verdicts.ApplyFailed, verdicts.ApplyFailed
-			})
-		}, true, 2, verdicts.Unresolved},
+		}, true, verdicts.Unresolved, 2, false},
+		"with another key, trusted": {func(b *evaluation) error {
+			return change(filepath.Join(b.dir, record), func(r *verdicts.Record) { r.Basis.Network = "bridge" })
+		}, true, verdicts.Unresolved, 2, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sandboxes := fails()
@@ -70,33 +73,49 @@ func TestForeignVerdicts(t *testing.T) {
 			if err := c.change(b); err != nil {
 				t.Fatal(err)
 			}
-			b.config.TrustLogs = c.trust
-			b.events = nil
+			before := b.file(record)
+			b.config.TrustVerdicts = c.trust
 			s := b.run(t.Context(), predict(t, fix))
-			if sandboxes.starts != c.starts || s.Count(c.class) != 1 || s.Reused != 2-c.starts {
-				t.Errorf("%d starts, %d reused, %v; want %d starts, %s", sandboxes.starts, s.Reused, s.ByClass, c.starts, c.class)
+			if sandboxes.starts != c.starts || s.Count(c.class) != 1 || s.Reused != 2-c.starts || s.Records[0].ForeignLog != c.taken {
+				t.Errorf("%d starts, %d reused, %v, taken: %v", sandboxes.starts, s.Reused, s.ByClass, s.Records[0].ForeignLog)
 			}
-			foreign := strings.HasSuffix(name, "trusted") && name != "of this user, trusted"
-			if r := s.Records[0]; r.ForeignLog != foreign {
-				t.Errorf("the record says %v of its log", r.ForeignLog)
+			if c.taken && b.file(record) != before {
+				t.Error("a verdict that was taken was written again")
 			}
 			warned := false
 			for _, e := range b.events {
-				warned = warned || e.Type == runner.Warning && strings.Contains(e.Text, "run tests again for 1 verdicts: they are not signed")
+				warned = warned || e.Type == runner.Warning && strings.Contains(e.Text, "1 verdict without the signature of this user")
 			}
 			if warned != (c.starts == 2 && !c.trust) {
 				t.Errorf("warned: %v", warned)
 			}
-			// Later sessions reuse the verdict, and ForeignLog stays set.
+			// Later sessions decide in the same way, and without trust the tests run.
 			starts := sandboxes.starts
-			if s := b.run(t.Context(), predict(t, fix)); len(b.config.SigningKey) > 0 && (sandboxes.starts != starts || s.Records[0].ForeignLog != foreign) {
-				t.Errorf("the same again: %d starts, foreign %v", sandboxes.starts-starts, s.Records[0].ForeignLog)
+			if s := b.run(t.Context(), predict(t, fix)); len(b.config.SigningKey) > 0 && (sandboxes.starts != starts || s.Records[0].ForeignLog != c.taken) {
+				t.Errorf("the same again: %d starts, taken %v", sandboxes.starts-starts, s.Records[0].ForeignLog)
 			}
-			b.config.TrustLogs = false
-			if s := b.run(t.Context(), predict(t, fix)); foreign && (sandboxes.starts != starts+1 || s.Records[0].ForeignLog) {
-				t.Errorf("later, without trust: %d starts, foreign %v", sandboxes.starts-starts, s.Records[0].ForeignLog)
+			b.config.TrustVerdicts = false
+			if s := b.run(t.Context(), predict(t, fix)); c.taken && (sandboxes.starts != starts+1 || s.Records[0].ForeignLog) {
+				t.Errorf("later, without trust: %d starts, taken %v", sandboxes.starts-starts, s.Records[0].ForeignLog)
 			}
 		})
+	}
+}
+
+// TestTakenVerdictKeepsItsMark checks that a record that was taken, and has further runs
+// of this user, still says so and is not the user's own.
+func TestTakenVerdictKeepsItsMark(t *testing.T) {
+	sandboxes := fails()
+	b := newEvaluation(t, identifiedSandboxes{sandboxes})
+	b.run(t.Context(), predict(t, fix))
+	b.config.SigningKey, b.config.TrustVerdicts, b.config.RerunFailed = []byte("another"), true, 1
+	b.run(t.Context(), predict(t, fix))
+	if !strings.Contains(b.file(record), `"foreign_log": true`) || sandboxes.starts != 2 {
+		t.Errorf("%d starts, the record:\n%s", sandboxes.starts, b.file(record))
+	}
+	b.config.TrustVerdicts = false
+	if s := b.run(t.Context(), predict(t, fix)); sandboxes.starts != 4 || s.Records[0].ForeignLog {
+		t.Errorf("without trust: %d starts", sandboxes.starts)
 	}
 }
 

@@ -32,21 +32,21 @@ func withLogMemory(ctx context.Context, sem *semaphore.Weighted, size int64, wor
 	return work()
 }
 
-// gradeLog grades the log of the tests, adds the verdict to result and writes
+// gradeLog grades the log of the tests, adds the verdict to the result and writes
 // report.json unless the parser crashes.
-func (t *testRun) gradeLog(ctx context.Context, log *runLog, result *verdicts.TestRun) error {
-	report, err := t.plan.gradeFile(ctx, t.logMemory, t.root, t.files.TestOutput, result)
+func (t *testRun) gradeLog(ctx context.Context) error {
+	report, err := t.plan.gradeFile(ctx, t.logMemory, t.root, t.files.TestOutput, &t.result)
 	if err != nil { // a read error: runScript writes only valid UTF-8
 		return err
 	}
 	if report == nil {
-		log.logf("grade the log: %s", result.Reason)
+		t.log.logf("grade the log: %s", t.result.Reason)
 		return nil
 	}
 	if err := t.root.WriteFile(t.files.Report, report); err != nil {
 		return &folderError{err}
 	}
-	log.logf("verdict: %s", result.Resolution)
+	t.log.logf("verdict: %s", t.result.Resolution)
 	return nil
 }
 
@@ -85,7 +85,10 @@ func (p plan) grade(text string, result *verdicts.TestRun) []byte {
 		result.Class, result.Reason = verdicts.Error, err.Error()
 		return nil
 	}
-	logResult := tampering.LogResult{Passed: v.LogCounts.Passed, Failed: v.LogCounts.Failed, AnyFailed: v.LogCounts.AnyFailed}
+	counts := v.LogCounts
+	logResult := tampering.LogResult{
+		Passed: counts.Passed, Failed: counts.Failed, AnyFailed: counts.AnyFailed, Listed: counts.Listed, Overwritten: counts.Overwritten,
+	}
 	if s := v.Report.Tests; s != nil {
 		result.Passed = len(s.FailToPass.Success) + len(s.PassToPass.Success)
 		result.Failed = len(s.FailToPass.Failure) + len(s.PassToPass.Failure)

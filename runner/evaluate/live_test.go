@@ -2,22 +2,43 @@ package evaluate_test
 
 import (
 	"context"
-	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/runner/verdicts"
+	"github.com/minibench/mini/trajectories"
 )
 
-// TestSubmitDuringRun submits patches as a batch does: some are evaluated while the
-// agent still makes others.
-func TestSubmitDuringRun(t *testing.T) {
+// submittingAgent submits the fix, after a time for some instances.
+type submittingAgent struct{ after map[string]time.Duration }
+
+func (a submittingAgent) Run(_ context.Context, s agent.Session) trajectories.Outcome {
+	id, _ := s.Task.Instance["instance_id"].(string)
+	time.Sleep(a.after[id])
+	out := trajectories.Outcome{Class: trajectories.Submitted, ExitStatus: "Submitted", Submission: trajectories.Bytes(fix)}
+	if _, err := s.Recorder.Append(trajectories.TypeOutcome, out); err != nil {
+		panic(err)
+	}
+	return out
+}
+
+type noModels struct{}
+
+func (noModels) For(datasets.Instance) (model.Model, error) { return nil, nil }
+
+// TestEvaluationDuringRun checks that a batch evaluates submissions while the agent still
+// makes others.
+func TestEvaluationDuringRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const testDuration = 10 * time.Minute
 		running, maxRunning := 0, 0
@@ -42,32 +63,42 @@ func TestSubmitDuringRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer folder.Close()
+		var mu sync.Mutex
 		var received []string
-		e, err := evaluate.Start(t.Context(), evaluate.Config{
-			Folder: folder, Sandboxes: sandboxes, RunID: "r1", Workers: 2,
-			Log: runner.NewLog(folder, func(e runner.Event) {
-				if e.Type == runner.Verdict {
-					received = append(received, e.Instance+" "+e.Verdict)
-				}
-			}),
+		log := runner.NewLog(folder, func(e runner.Event) {
+			if e.Type == runner.Verdict {
+				mu.Lock()
+				defer mu.Unlock()
+				received = append(received, e.Instance+" "+e.Verdict)
+			}
 		})
+		e, err := evaluate.Open(evaluate.Config{Folder: folder, Sandboxes: sandboxes, RunID: "r1", Log: log})
 		if err != nil {
 			t.Fatal(err)
 		}
-		start := time.Now()
-		for i, in := range rows(t) {
-			if err := e.Submit(evaluate.NewTask(in, "m", []byte(fix))); err != nil {
-				t.Fatal(err)
-			}
-			if i == 0 {
-				time.Sleep(testDuration + time.Second)
-				synctest.Wait()
-				if len(received) != 1 {
-					t.Errorf("verdicts before the second patch: %v", received)
+		start, all := time.Now(), rows(t)
+		b := runner.Batch{
+			Folder: folder, Log: log, Sandboxes: sandboxes, Models: noModels{}, ModelName: "m", Workers: 1, MaxTries: 1, EvaluationWorkers: 2,
+			Agent: submittingAgent{map[string]time.Duration{all[1].ID: testDuration + time.Second}},
+			OnAttemptsEnd: func(pending int) {
+				mu.Lock()
+				defer mu.Unlock()
+				if len(received) != 1 || pending != 4 {
+					t.Errorf("at the end of the attempts: verdicts %v, %d pending", received, pending)
 				}
-			}
+			},
+			Evaluate: func(in datasets.Instance, _ int, p trajectories.Prediction) runner.Work {
+				w, err := e.Job(evaluate.NewTask(in, p.Model, []byte(p.Patch)))
+				if err != nil {
+					t.Error(err)
+				}
+				return w
+			},
 		}
-		s, err := e.Wait()
+		if sum, err := b.Run(t.Context(), all); err != nil || !sum.Complete() {
+			t.Fatalf("%+v, %v", sum, err)
+		}
+		s, err := e.Close()
 		if err != nil || s.Count(verdicts.Resolved) != 5 || len(received) != 5 {
 			t.Errorf("%v, %v, %v", s.ByClass, received, err)
 		}
@@ -75,10 +106,41 @@ func TestSubmitDuringRun(t *testing.T) {
 		if took := time.Since(start); took != 3*testDuration+time.Second || maxRunning != 2 {
 			t.Errorf("it took %s, with %d at once", took, maxRunning)
 		}
-		if err := e.Submit(evaluate.GoldTask(row(t))); !errors.Is(err, evaluate.ErrClosed) {
-			t.Errorf("submit after the end: %v", err)
-		}
 	})
+}
+
+// TestSamePatch checks that a patch that is submitted again is the same job, until that has
+// a verdict, and that another patch is another job.
+func TestSamePatch(t *testing.T) {
+	b := newEvaluation(t, identifiedSandboxes{&fakeSandboxes{image: "sha256:aa"}})
+	folder, err := runner.Open(b.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer folder.Close()
+	b.config.Folder, b.config.Log = folder, runner.NewLog(folder, nil)
+	e, err := evaluate.Open(b.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	get := func(patch string) runner.Work {
+		w, err := e.Job(predict(t, patch))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+	first := get(fix)
+	if get(fix) != first || get(fix+"\n") == first {
+		t.Error("another job for the same patch, or the same for another")
+	}
+	last := get(fix)
+	if err := runner.RunEvaluations(t.Context(), 1, runner.Retries{MaxTries: 1}, b.config.Log, []runner.Work{last}); err != nil {
+		t.Fatal(err)
+	}
+	if get(fix) == last {
+		t.Error("a job with a verdict runs again")
+	}
 }
 
 // TestEvents checks the emitted events.

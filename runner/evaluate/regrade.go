@@ -1,9 +1,11 @@
 package evaluate
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"time"
@@ -17,18 +19,6 @@ import (
 	"github.com/minibench/mini/runner/verdicts"
 )
 
-// RegradedRecord is the result of Regrader.Regrade. The caller writes it.
-type RegradedRecord struct {
-	// Record has the new verdict; Record.Previous has the earlier ones.
-	Record verdicts.Record
-	// Reports holds the new contents of report.json files, by path.
-	Reports map[string][]byte
-	// Changed reports whether the verdict or its inputs have changed.
-	Changed bool
-
-	graded verdicts.Record // the regraded record, even if Changed is false; zero if there was no log to grade
-}
-
 // ErrNotRegraded reports that the logs of a record cannot be graded again. The
 // record stays unchanged.
 var ErrNotRegraded = errors.New("cannot be regraded")
@@ -36,37 +26,99 @@ var ErrNotRegraded = errors.New("cannot be regraded")
 // Regrader grades the saved logs of a run folder again with the current rows.
 // Its methods are safe for concurrent use.
 type Regrader struct {
-	dir       *rootdir.Dir
-	editions  []datasets.SourceInfo
-	now       time.Time
-	key       []byte
+	Dir      *rootdir.Dir          // the run folder
+	Editions []datasets.SourceInfo // the datasets of the rows
+	Now      time.Time             // the time in Record.Previous
+	// SigningKey signs the records that were signed with it. Others stay without a
+	// signature.
+	SigningKey []byte
+	DryRun     bool // do not write files
+
 	logMemory *semaphore.Weighted // limits the memory for logs
 }
 
-// NewRegrader returns a Regrader for a run folder. editions identifies the
-// datasets of the rows, now is the time in Record.Previous, and key signs records
-// (see Config.SigningKey). The new verdict on a record that is not signed with key has
-// ForeignLog set.
-func NewRegrader(dir *rootdir.Dir, editions []datasets.SourceInfo, now time.Time, key []byte) *Regrader {
-	return &Regrader{dir: dir, editions: editions, now: now, key: key, logMemory: semaphore.NewWeighted(maxLogMemory)}
+// NewRegrader returns a Regrader with the exported fields of g.
+func NewRegrader(g Regrader) *Regrader {
+	g.logMemory = semaphore.NewWeighted(maxLogMemory)
+	return &g
 }
 
-// Regrade grades the saved logs of a record again, with the current row. Results
-// without a complete log do not change: empty, apply_failed, timed_out and most
-// infrastructure failures. The error wraps ErrNotRegraded, or
-// grade.ErrNotGradable if the row cannot be graded.
-func (g *Regrader) Regrade(ctx context.Context, r verdicts.Record, in datasets.Instance) (RegradedRecord, error) {
-	fail := func(format string, args ...any) (RegradedRecord, error) {
-		return RegradedRecord{}, fmt.Errorf("%s %w: %s", r.Instance, ErrNotRegraded, fmt.Sprintf(format, args...))
+// Regraded is the result of Regrader.Regrade.
+type Regraded struct {
+	Verdict verdicts.Verdict // the new one, or the old one if nothing changes
+	Updated bool             // a file was written, or would be without DryRun
+	// Err is the reason why the verdict stays unchanged. It wraps ErrNotRegraded, or an
+	// error of the row such as grade.ErrNotGradable.
+	Err error
+}
+
+// Regrade grades the saved logs of a verdict again, with the current row, and writes
+// the reports and the record that change. Results without a complete log do not
+// change: empty, apply_failed, timed_out and most infrastructure failures. It returns an
+// error if a file of the folder cannot be read or written.
+func (g *Regrader) Regrade(ctx context.Context, v verdicts.Verdict, in datasets.Instance) (result Regraded, err error) {
+	result.Verdict = v
+	r, reports, err := g.regrade(ctx, v.Record, in)
+	if err != nil || r == nil {
+		result.Err = err
+		return result, nil //nolint:nilerr // the error is in the result
+	}
+	for path, report := range reports {
+		old, err := g.Dir.ReadFile(path, maxReport)
+		switch {
+		case err == nil && bytes.Equal(old, report):
+			continue
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			return result, fmt.Errorf("read %s: %w", filepath.Base(path), err)
+		}
+		if result.Updated = true; !g.DryRun {
+			if err := writeFile(g.Dir, path, report); err != nil {
+				return result, err
+			}
+		}
+	}
+	if !hasChanged(v.Record, *r) {
+		return result, nil
+	}
+	r.Previous = append(slices.Clone(v.Previous), verdicts.PreviousVerdict{
+		Time: g.Now, Class: v.Class, Resolution: v.Resolution, Reason: v.Reason, RowSHA256: v.Basis.RowSHA256,
+		Parser: v.Basis.Parser, ParserRelease: v.Basis.ParserRelease, EvalType: v.Basis.EvalType,
+	})
+	r.Signature = ""
+	result.Verdict.Record, result.Updated = *r, true
+	if v.IsSignedBy(g.SigningKey) {
+		result.Verdict.Record, err = r.WithSignature(g.SigningKey)
+	}
+	if err == nil && !g.DryRun {
+		err = verdicts.Write(g.Dir, v.Path, result.Verdict.Record)
+	}
+	return result, err
+}
+
+// maxReport limits the size of a report.json, in bytes.
+const maxReport = 64 << 20
+
+// hasChanged reports whether the verdict or its inputs have changed.
+func hasChanged(old, r verdicts.Record) bool {
+	a, b := old.Basis, r.Basis
+	return r.Class != old.Class || r.Resolution != old.Resolution || a.RowSHA256 != b.RowSHA256 ||
+		a.Parser != b.Parser || a.ParserRelease != b.ParserRelease || a.EvalType != b.EvalType
+}
+
+// regrade returns the record with the verdict of its logs, and the new contents of
+// report.json files by path. It returns nil if there is no log to grade.
+func (g *Regrader) regrade(ctx context.Context, r verdicts.Record, in datasets.Instance) (*verdicts.Record, map[string][]byte, error) {
+	fail := func(format string, args ...any) (*verdicts.Record, map[string][]byte, error) {
+		return nil, nil, fmt.Errorf("%s %w: %s", r.Instance, ErrNotRegraded, fmt.Sprintf(format, args...))
 	}
 	p, err := newPlan(Config{}, Task{Instance: in})
 	if err != nil {
-		return RegradedRecord{}, err
+		return nil, nil, err
 	}
 	old := r
 	r.Runs = slices.Clone(r.Runs)
 	if r.VerdictRun() == nil {
-		return RegradedRecord{Record: old}, nil
+		return nil, nil, nil
 	}
 	switch {
 	case r.Basis.ScriptSHA256 != "" && r.Basis.ScriptSHA256 != p.basis.ScriptSHA256:
@@ -74,26 +126,25 @@ func (g *Regrader) Regrade(ctx context.Context, r verdicts.Record, in datasets.I
 	case r.Basis.Image != "" && r.Basis.Image != p.basis.Image:
 		return fail("the row's image has changed since the log was made; run the tests with mini eval")
 	}
-	layout, err := grade.NewLayout(g.dir.Path(), r.RunID)
+	layout, err := grade.NewLayout(g.Dir.Path(), r.RunID)
+	var files paths
+	if err == nil {
+		files, err = pathsFor(g.Dir.Path(), layout, r.Model, r.Instance)
+	}
 	if err != nil {
 		return fail("%v", err)
 	}
-	s := &store{dir: g.dir.Path()}
-	files, err := s.pathsFor(layout, r.Model, r.Instance)
-	if err != nil {
-		return fail("%v", err)
-	}
-	work := regrading{plan: p, dir: g.dir, paths: files, logMemory: g.logMemory, reports: map[string][]byte{}}
+	work := regrading{plan: p, dir: g.Dir, paths: files, logMemory: g.logMemory, reports: map[string][]byte{}}
 	for i := range r.Runs {
 		if err := work.gradeRun(ctx, &r.Runs[i]); err != nil {
 			return fail("run %d: %v", i+1, err)
 		}
 	}
 	if old.Class == verdicts.Infrastructure && len(work.reports) == 0 {
-		return RegradedRecord{Record: old}, nil // no log to grade
+		return nil, nil, nil
 	}
 	r.Basis.RowSHA256, r.Basis.Parser, r.Basis.ParserRelease = p.basis.RowSHA256, p.basis.Parser, p.basis.ParserRelease
-	r.Basis.EvalType, r.Basis.Editions = p.basis.EvalType, g.editions
+	r.Basis.EvalType, r.Basis.Editions = p.basis.EvalType, g.Editions
 	r.Basis.Key = r.Basis.CacheKey()
 	for i, run := range r.Runs {
 		if run.Key != "" {
@@ -106,21 +157,7 @@ func (g *Regrader) Regrade(ctx context.Context, r verdicts.Record, in datasets.I
 	}
 	r.Flags = append(slices.DeleteFunc(slices.Clone(r.Flags), isLogFlag), r.VerdictRun().Flags...)
 	work.updateWithoutSuspect(&r, old)
-	result := RegradedRecord{Record: r, Reports: work.reports, graded: r}
-	result.Changed = r.Class != old.Class || r.Resolution != old.Resolution || r.Basis.RowSHA256 != old.Basis.RowSHA256 ||
-		r.Basis.Parser != old.Basis.Parser || r.Basis.ParserRelease != old.Basis.ParserRelease ||
-		r.Basis.EvalType != old.Basis.EvalType
-	if !result.Changed {
-		result.Record = old
-		return result, nil
-	}
-	result.Record.Previous = append(slices.Clone(old.Previous), verdicts.PreviousVerdict{
-		Time: g.now, Class: old.Class, Resolution: old.Resolution, Reason: old.Reason, RowSHA256: old.Basis.RowSHA256,
-		Parser: old.Basis.Parser, ParserRelease: old.Basis.ParserRelease, EvalType: old.Basis.EvalType,
-	})
-	result.Record.ForeignLog = old.ForeignLog || !old.IsSignedBy(g.key)
-	result.Record, err = result.Record.WithSignature(g.key)
-	return result, err
+	return &r, work.reports, nil
 }
 
 // isLogFlag reports whether a flag is about the log, not the patch.

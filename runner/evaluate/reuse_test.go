@@ -420,8 +420,8 @@ func TestQuarantine(t *testing.T) {
 	}
 }
 
-// TestSubmit checks that Submit rejects tasks that cannot be evaluated.
-func TestSubmit(t *testing.T) {
+// TestRejected checks that Job rejects tasks that cannot be evaluated.
+func TestRejected(t *testing.T) {
 	good := row(t)
 	for name, c := range map[string]struct {
 		change func(*evaluate.Task)
@@ -442,7 +442,7 @@ func TestSubmit(t *testing.T) {
 			b := newEvaluation(t, sandboxes)
 			task := evaluate.NewTask(good, "m", []byte(fix))
 			c.change(&task)
-			if err := b.config.CheckTask(task); !errors.Is(err, c.want) {
+			if err := b.config.CheckTasks([]evaluate.Task{task})[0]; !errors.Is(err, c.want) {
 				t.Errorf("check: %v", err)
 			}
 			folder, err := runner.Open(b.dir)

@@ -12,61 +12,67 @@ import (
 	"sync"
 
 	"github.com/minibench/mini/internal/rootdir"
+	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/runner/grade"
 	"github.com/minibench/mini/runner/verdicts"
 )
 
-// store holds the records of a run folder and finds reusable verdicts in that
-// folder and in the shared cache.
+// store has the verdicts that count: the records of a run folder and of the
+// shared cache that are signed with the user's key, or all with
+// Config.TrustVerdicts.
 type store struct {
-	dir       string       // the run folder
-	root      *rootdir.Dir // opened dir; nil if it does not exist
-	cache     cache
-	key       []byte // Config.SigningKey
-	trustLogs bool   // Config.TrustLogs
-
-	// foreign holds the records of the folder that are not signed with key, or
-	// were graded from a log without that signature, by path. It does not
-	// change after load.
-	foreign map[string]verdicts.Record
+	dir   string       // the run folder
+	root  *rootdir.Dir // opened dir; nil if it does not exist
+	cache string       // Config.Cache
+	key   []byte       // Config.SigningKey
+	trust bool         // Config.TrustVerdicts
 
 	mu     sync.Mutex
 	byPath map[string]verdicts.Record // records of the folder
-	byKey  map[string]string          // cache key -> path
+	byKey  map[string]string          // key -> path
 }
 
-func newStore(c Config, dir string, root *rootdir.Dir) *store {
-	return &store{
-		dir: dir, root: root, cache: cache(c.Cache), key: c.SigningKey, trustLogs: c.TrustLogs,
-		foreign: map[string]verdicts.Record{}, byPath: map[string]verdicts.Record{}, byKey: map[string]string{},
+// newStore reads the records of earlier evaluations in dir. It returns a warning
+// for each unreadable record, and one for those that do not count; their patches
+// are evaluated again.
+func newStore(c Config, dir string, root *rootdir.Dir) (s *store, warnings []string, err error) {
+	s = &store{
+		dir: dir, root: root, cache: c.Cache, key: c.SigningKey, trust: c.TrustVerdicts,
+		byPath: map[string]verdicts.Record{}, byKey: map[string]string{},
 	}
-}
-
-// load reads the records of earlier evaluations. It returns a warning for each
-// unreadable record; the patch of such a record is evaluated again.
-func (s *store) load() (warnings []string, err error) {
-	if s.root == nil {
-		return nil, nil
+	if root == nil {
+		return s, nil, nil
 	}
-	found, err := verdicts.Read(s.dir)
+	set, err := verdicts.Read(dir)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	for _, v := range found.Verdicts {
-		switch {
-		case !v.IsConsistent():
-			found.Unreadable = append(found.Unreadable, fmt.Sprintf("read verdict %s: inconsistent record", v.Path))
-		case v.IsSignedBy(s.key) && (!v.ForeignLog || s.trustLogs):
-			v.Signature = "" // write signs the record again
-			s.add(v.Path, v.Record)
-		default:
-			s.foreign[v.Path] = v.Record
+	foreign := 0
+	for _, v := range set.Verdicts {
+		if !v.IsConsistent() {
+			set.Unreadable = append(set.Unreadable, fmt.Sprintf("read verdict %s: inconsistent record", v.Path))
+		} else if r, ok := s.accept(v.Record); ok {
+			s.add(v.Path, r)
+		} else {
+			foreign++
 		}
 	}
-	for _, text := range found.Unreadable {
-		warnings = append(warnings, text+"; evaluating the patch again")
+	for _, line := range set.Unreadable {
+		warnings = append(warnings, line+"; evaluating the patch again")
 	}
-	return warnings, nil
+	if foreign > 0 {
+		warnings = append(warnings, text.Count(foreign, "verdict")+" without the signature of this user: running the tests again; "+
+			"take them as they are with mini eval --trust-verdicts")
+	}
+	return s, warnings, nil
+}
+
+// accept reports whether a record counts. A record of another user that does has
+// ForeignLog set, and keeps it when this user signs it with further runs.
+func (s *store) accept(r verdicts.Record) (verdicts.Record, bool) {
+	own := r.IsSignedBy(s.key) && !r.ForeignLog
+	r.Signature, r.ForeignLog = "", !own
+	return r, own || s.trust
 }
 
 func (s *store) add(path string, r verdicts.Record) {
@@ -86,13 +92,13 @@ type paths struct {
 }
 
 // pathsFor returns the paths of a patch. The error wraps grade.ErrInvalidName.
-func (s *store) pathsFor(layout grade.Layout, model, id string) (paths, error) {
+func pathsFor(dir string, layout grade.Layout, model, id string) (paths, error) {
 	official, err := layout.Files(model, id)
 	if err != nil {
 		return paths{}, err
 	}
 	folder := filepath.Base(filepath.Dir(official.Dir)) // the model name as a valid folder name
-	base := filepath.Join(s.dir, verdicts.DirName, layout.RunID(), folder, id)
+	base := filepath.Join(dir, verdicts.DirName, layout.RunID(), folder, id)
 	return paths{record: base + ".json", extraRuns: base, official: official}, nil
 }
 
@@ -101,33 +107,21 @@ func (p paths) extraRun(n int) grade.Files {
 	return grade.FilesIn(filepath.Join(p.extraRuns, strconv.Itoa(n)))
 }
 
-// get returns the record at a path, or false if there is none.
-func (s *store) get(path string) (verdicts.Record, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, ok := s.byPath[path]
-	return r.Clone(), ok
-}
-
-// write signs a record and writes it to the folder.
-func (s *store) write(p paths, r verdicts.Record) error {
+// write signs a record and writes it to the folder. With toCache it also adds the
+// record to the cache if other runs may reuse it; cacheErr reports that that failed.
+func (s *store) write(p paths, r verdicts.Record, toCache bool) (cacheErr, err error) {
 	signed, err := r.WithSignature(s.key)
 	if err == nil {
 		err = verdicts.Write(s.root, p.record, signed)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s.add(p.record, r)
-	return nil
-}
-
-// addToCache adds a verdict to the cache if other runs may reuse it.
-func (s *store) addToCache(p paths, r verdicts.Record) error {
-	if s.cache == "" || r.Basis.Key == "" || !r.Class.IsFinal() {
-		return nil
+	if toCache && s.cache != "" && r.Basis.Key != "" && r.Class.IsFinal() {
+		cacheErr = s.addToCache(p.official, signed)
 	}
-	return s.cache.put(r.Basis.Key, s.root, p.official, r)
+	return cacheErr, nil
 }
 
 // remove deletes the record and the files of a patch before a new run. It
@@ -151,44 +145,62 @@ func (s *store) remove(p paths) error {
 	return nil
 }
 
-// reusableVerdict is a verdict that the store found in the folder or the cache.
-type reusableVerdict struct {
+// verdict is a verdict that counts, in the folder or the cache.
+type verdict struct {
 	record verdicts.Record
-	files  grade.Files // the files of the verdict run
-	path   string      // path of the record; "" if it is in the cache
+	files  grade.Files // of the verdict run
+	path   string      // of the record; "" if it is in the cache
 	from   string      // location of the record, for Record.ReusedFrom
 }
 
-// equal reports whether f and g are the same verdict from the same run.
-func (f reusableVerdict) equal(g reusableVerdict) bool {
-	a, b := f.record.VerdictRun(), g.record.VerdictRun()
-	return f.files == g.files && f.record.Class == g.record.Class && a.Class == b.Class && a.Start.Equal(b.Start)
+// isSame reports whether two verdicts are the same one from the same run.
+func (v verdict) isSame(other verdict) bool {
+	a, b := v.record.VerdictRun(), other.record.VerdictRun()
+	return v.files == other.files && v.record.Class == other.record.Class && a.Class == b.Class && a.Start.Equal(b.Start)
 }
 
-// find returns the verdict with this cache key from the folder or the cache.
-func (s *store) find(key string) (reusableVerdict, bool) {
+// decide returns the verdict on a job: the one with the key of basis at the job's
+// own path, or else elsewhere in the folder or in the cache. If there is none, the
+// tests must run. If basis has no image, because it is not present, decide assumes
+// that the image has not changed since the verdict at the job's path.
+func (s *store) decide(j *job, basis verdicts.Basis) (v verdict, ok bool) {
+	s.mu.Lock()
+	own, ok := s.byPath[j.paths.record]
+	s.mu.Unlock()
+	if basis.Key == "" {
+		basis = basis.WithImage(own.Basis.ImageID, own.Basis.ImageDigest, own.Basis.ImageArch)
+	}
+	isOwn := own.Instance == j.Instance.ID && own.Model == j.Model
+	if ok && isOwn && own.Basis.Key == basis.Key && own.Class.IsFinal() && isComplete(s.root, own, j.paths.official) {
+		return verdict{record: own.Clone(), files: j.paths.official, path: j.paths.record}, basis.Key != ""
+	}
+	v, ok = s.find(basis.Key)
+	return v, ok && v.record.Instance == j.Instance.ID && v.files.Dir != j.paths.official.Dir
+}
+
+// find returns the verdict with this key in the folder or the cache.
+func (s *store) find(key string) (verdict, bool) {
 	if key == "" {
-		return reusableVerdict{}, false
+		return verdict{}, false
 	}
 	s.mu.Lock()
 	path, ok := s.byKey[key]
 	r := s.byPath[path].Clone()
 	s.mu.Unlock()
-	if ok && len(r.Runs) > 0 && s.root != nil {
-		f := reusableVerdict{record: r, files: grade.FilesIn(filepath.Join(s.dir, filepath.FromSlash(r.VerdictDir()))), path: path}
-		if r.Basis.Key == key && isComplete(s.root, r, f.files) {
-			rel, _ := filepath.Rel(s.dir, path)
-			f.from = filepath.ToSlash(rel)
-			return f, true
+	if ok && r.Basis.Key == key && r.VerdictRun() != nil {
+		rel, _ := filepath.Rel(s.dir, path)
+		v := verdict{record: r, files: grade.FilesIn(filepath.Join(s.dir, filepath.FromSlash(r.VerdictDir()))), path: path, from: filepath.ToSlash(rel)}
+		if isComplete(s.root, r, v.files) {
+			return v, true
 		}
 	}
-	return s.cache.find(key)
+	return s.findInCache(key)
 }
 
 // importFiles copies the files of a verdict to the paths p and removes the
 // earlier files there. It returns false and changes nothing if another worker or
 // process has replaced the verdict during the copy.
-func (s *store) importFiles(f reusableVerdict, key string, p paths) (ok bool, err error) {
+func (s *store) importFiles(v verdict, p paths) (ok bool, err error) {
 	parent := filepath.Dir(p.official.Dir)
 	if err := s.root.MkdirAll(parent); err != nil {
 		return false, fmt.Errorf("create folder of run: %w", err)
@@ -199,34 +211,31 @@ func (s *store) importFiles(f reusableVerdict, key string, p paths) (ok bool, er
 	}
 	defer s.root.RemoveAll(tmp) //nolint:errcheck // already renamed unless importFiles fails
 	srcDir := s.root
-	if f.path == "" {
-		if srcDir, err = rootdir.Open(string(s.cache)); err != nil {
+	if v.path == "" {
+		if srcDir, err = rootdir.Open(s.cache); err != nil {
 			return false, fmt.Errorf("open cache: %w", err)
 		}
 		defer srcDir.Close() //nolint:errcheck // only read
 	}
-	if err := copyFiles(srcDir, f.files, s.root, grade.FilesIn(tmp)); err != nil {
+	if err := copyFiles(srcDir, v.files, s.root, grade.FilesIn(tmp)); err != nil {
 		return false, err
 	}
-	if current, ok := s.find(key); !ok || !current.equal(f) || !isComplete(s.root, f.record, grade.FilesIn(tmp)) {
+	if current, ok := s.find(v.record.Basis.Key); !ok || !current.isSame(v) || !isComplete(s.root, v.record, grade.FilesIn(tmp)) {
 		return false, nil
 	}
 	if err = s.remove(p); err == nil {
 		err = s.root.Rename(tmp, p.official.Dir)
 	}
 	if err != nil {
-		return false, fmt.Errorf("reuse %s: %w", f.from, err)
+		return false, fmt.Errorf("reuse %s: %w", v.from, err)
 	}
 	return true, nil
 }
 
 // class returns the class of the verdict with this key, or "" if there is none.
 func (s *store) class(key string) verdicts.Class {
-	f, ok := s.find(key)
-	if !ok {
-		return ""
-	}
-	return f.record.Class
+	v, _ := s.find(key)
+	return v.record.Class
 }
 
 // isComplete reports whether all files exist that a run of the record's class

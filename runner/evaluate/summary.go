@@ -210,11 +210,11 @@ func (e *Evaluator) writeSummary(s *Summary, jobs []*job) error {
 	if err != nil {
 		return err
 	}
-	s.OfficialPath = filepath.Join(e.config.Folder.Dir(), name)
+	s.OfficialPath = filepath.Join(e.config.Folder.Dir, name)
 	if err := writeFile(e.store.root, s.OfficialPath, e.officialSummary(jobs).JSON()); err != nil {
 		return err
 	}
-	return verdicts.Write(e.store.root, filepath.Join(e.config.Folder.Dir(), verdicts.DirName, layout.RunID()+".json"), s)
+	return verdicts.Write(e.store.root, filepath.Join(e.config.Folder.Dir, verdicts.DirName, layout.RunID()+".json"), s)
 }
 
 // officialSummary returns the summary that the official harness would compute

@@ -1,9 +1,14 @@
 package evaluate
 
 import (
+	"archive/tar"
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path"
 	"runtime/debug"
 	"time"
 
@@ -15,6 +20,46 @@ import (
 	"github.com/minibench/mini/runner/grade"
 	"github.com/minibench/mini/runner/verdicts"
 )
+
+// Paths in the sandbox, as in the official harness.
+const (
+	repoDir    = "/testbed"
+	patchPath  = "/tmp/patch.diff"
+	scriptPath = "/eval.sh"
+)
+
+// commandTimeout limits every command except the evaluation script.
+const commandTimeout = 10 * time.Minute
+
+// commandOutputLimit is the maximum stored output of a command that does not
+// set its own limit, in bytes.
+const commandOutputLimit = 1 << 20
+
+// applyCommand is a command that applies or checks the patch. It runs program
+// without a shell, with the patch file as the last argument.
+type applyCommand struct {
+	program []string
+	name    string
+	isCheck bool // the repository already contains the changes of the patch, and counts as patched
+}
+
+// applyCommands are the commands that applyPatch tries in order until one exits
+// with 0.
+var applyCommands = []applyCommand{
+	{program: []string{"git", "apply", "--verbose"}, name: "git apply --verbose"},
+	{program: []string{"git", "apply", "--verbose", "--3way"}, name: "git apply --verbose --3way"},
+	{program: []string{"git", "apply", "--verbose", "--reject"}, name: "git apply --verbose --reject"},
+	{program: []string{"patch", "--batch", "--forward", "--fuzz=5", "-p1", "-i"}, name: "patch --batch --forward --fuzz=5 -p1 -i"},
+	{program: []string{"git", "apply", "--check", "--reverse"}, name: "git apply --check --reverse", isCheck: true},
+}
+
+// resetCommand discards the changes that a failed command made. It also deletes
+// untracked files of the image, as the official harness does.
+const resetCommand = "git checkout -- . ; git clean -fd"
+
+// errUnusableImage reports an image in which git or the evaluation script
+// cannot be started.
+var errUnusableImage = errors.New("the image cannot be used for evaluations")
 
 // closeTimeout limits the time for closing a sandbox. It is independent of other
 // timeouts.
@@ -40,39 +85,42 @@ type testRun struct {
 	logMemory *semaphore.Weighted // limits the memory for logs of all workers
 	// onStart is called when the sandbox has started. An error ends the run.
 	onStart func(env.Info) error
+
+	log     *runLog
+	sandbox env.Environment
+	result  verdicts.TestRun
 }
 
-// run makes the test run. It returns an error if the run folder is not
+// run makes the test run and sets result. It returns an error if the run folder is not
 // writable, ctx is cancelled or onStart fails; other failures are in the result.
-func (t *testRun) run(ctx context.Context) (result verdicts.TestRun, err error) {
-	result = verdicts.TestRun{Start: time.Now()}
-	defer func() { result.Seconds = time.Since(result.Start).Seconds() }()
+func (t *testRun) run(ctx context.Context) (err error) {
+	t.result = verdicts.TestRun{Start: time.Now()}
+	defer func() { t.result.Seconds = time.Since(t.result.Start).Seconds() }()
 	if err := t.root.RemoveAll(t.files.Dir); err != nil { // files of a killed run
-		return result, fmt.Errorf("clear %s: %w", t.files.Dir, err)
+		return fmt.Errorf("clear %s: %w", t.files.Dir, err)
 	}
 	if err := t.root.MkdirAll(t.files.Dir); err != nil {
-		return result, fmt.Errorf("create folder of run: %w", err)
+		return fmt.Errorf("create folder of run: %w", err)
 	}
-	log, err := newRunLog(t.root, t.files.Log)
-	if err != nil {
-		return result, fmt.Errorf("write log of run: %w", err)
+	if t.log, err = newRunLog(t.root, t.files.Log); err != nil {
+		return fmt.Errorf("write log of run: %w", err)
 	}
-	runErr := t.runRecovered(ctx, log, &result)
+	runErr := t.runInSandbox(ctx)
 	stop := errors.Is(runErr, errVerdictFound) || errors.As(runErr, new(*folderError))
 	switch {
 	case ctx.Err() != nil:
 		runErr, stop = context.Cause(ctx), true
 	case runErr != nil && !stop:
-		setFailure(&result, runErr)
-		log.logf("the evaluation failed: %v", runErr)
+		t.setFailure(runErr)
+		t.log.logf("the evaluation failed: %v", runErr)
 	}
-	if err := log.Close(); err != nil && !stop {
-		return result, fmt.Errorf("write log of run: %w", err)
+	if err := t.log.Close(); err != nil && !stop {
+		return fmt.Errorf("write log of run: %w", err)
 	}
 	if stop {
-		return result, runErr
+		return runErr
 	}
-	return result, classifyFailure(ctx, &result, t.logMemory, t.root, t.files)
+	return classifyFailure(ctx, &t.result, t.logMemory, t.root, t.files)
 }
 
 // folderError reports a file of the run folder that cannot be written or read.
@@ -82,87 +130,97 @@ type folderError struct{ err error }
 func (e *folderError) Error() string { return "write files of run: " + e.err.Error() }
 func (e *folderError) Unwrap() error { return e.err }
 
-// runRecovered calls runInSandbox and converts a panic to an error, so that a
-// bug affects one run only.
-func (t *testRun) runRecovered(ctx context.Context, log *runLog, result *verdicts.TestRun) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			log.logf("%s", debug.Stack())
-			err = fmt.Errorf("%w: %v", errBug, p)
-		}
-	}()
-	return t.runInSandbox(ctx, log, result)
-}
-
 // errBug reports a panic.
 var errBug = errors.New("internal error in mini, please report it")
 
 // runInSandbox performs the steps of the official harness in the same order. Its
-// errors are infrastructure failures, except *folderError and errors of onStart.
-func (t *testRun) runInSandbox(ctx context.Context, log *runLog, result *verdicts.TestRun) (err error) {
-	log.logf("evaluating %s in %s", t.instance.ID, t.instance.ImageName())
-	sandbox, err := t.config.Sandboxes.Start(ctx, t.instance)
-	if err != nil {
+// errors are infrastructure failures, except *folderError and errors of onStart. It
+// converts a panic to an error, so that a bug affects one run only.
+func (t *testRun) runInSandbox(ctx context.Context) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			t.log.logf("%s", debug.Stack())
+			err = fmt.Errorf("%w: %v", errBug, p)
+		}
+	}()
+	t.log.logf("evaluating %s in %s", t.instance.ID, t.instance.ImageName())
+	if t.sandbox, err = t.config.Sandboxes.Start(ctx, t.instance); err != nil {
 		return err
 	}
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 		defer cancel()
-		if closeErr := sandbox.Close(ctx); closeErr != nil {
-			log.logf("close the sandbox: %v", closeErr) // Sandboxes reports it and cleans up
+		if closeErr := t.sandbox.Close(ctx); closeErr != nil {
+			t.log.logf("close the sandbox: %v", closeErr) // Sandboxes reports it and cleans up
 		}
 	}()
-	if err := t.onStart(sandbox.Info()); err != nil {
+	if err := t.onStart(t.sandbox.Info()); err != nil {
 		return err
 	}
-	s := evalSandbox{Environment: sandbox, log: log, root: t.root}
 	if err := t.root.WriteFile(t.files.Patch, t.patch); err != nil {
 		return &folderError{err}
 	}
 	if !t.unpatched {
-		applied, err := t.applyPatch(ctx, s, result)
+		applied, err := t.applyPatch(ctx)
 		if err != nil || !applied {
 			return err
 		}
 	}
-	return t.runScript(ctx, s, result)
+	return t.runScript(ctx)
 }
 
-// applyPatch copies the patch into the sandbox and applies it. It returns false
-// and sets the class of result if the patch does not apply.
-func (t *testRun) applyPatch(ctx context.Context, s evalSandbox, result *verdicts.TestRun) (applied bool, err error) {
-	if err := s.putFile(ctx, patchPath, t.patch); err != nil {
+// applyPatch copies the patch into the sandbox and applies it with the first of
+// applyCommands that works. It returns false and sets the class of result if none does.
+func (t *testRun) applyPatch(ctx context.Context) (applied bool, err error) {
+	if err := t.putFile(ctx, patchPath, t.patch); err != nil {
 		return false, fmt.Errorf("copy the patch into the sandbox: %w", err)
 	}
-	command, output, err := s.applyPatch(ctx)
-	if err != nil {
-		return false, err
+	output := ""
+	for i, command := range applyCommands {
+		if i > 0 && !command.isCheck {
+			c := env.Command{Interpreter: []string{"/bin/bash", "-c"}, Script: resetCommand, Dir: repoDir}
+			if _, err := t.execute(ctx, c); err != nil {
+				return false, err
+			}
+		}
+		res, err := t.execute(ctx, env.Command{Interpreter: command.program, Script: patchPath, Dir: repoDir})
+		switch {
+		case err != nil:
+			return false, err
+		case i == 0 && res.Failure != "":
+			return false, &env.Error{
+				Status: env.StartFailed, Op: "apply the patch", Hint: "use an image with git and a repository in " + repoDir,
+				Err: fmt.Errorf("%w: %s", errUnusableImage, res.Failure),
+			}
+		case res.Failure == "" && res.ExitCode == 0:
+			t.result.AppliedWith = command.name
+			t.log.logf("%s:\n%s", appliedPatch, res.Output)
+			return true, nil
+		case !command.isCheck:
+			output = cmp.Or(res.Failure, string(res.Output))
+			t.log.logf("patch command failed: %s", command.name)
+		}
 	}
-	if command == "" {
-		s.log.logf("%s:\n%s", applyFailed, output)
-		result.Class, result.Reason = verdicts.ApplyFailed, "the patch does not apply: "+lastLine(output)
-		return false, nil
-	}
-	result.AppliedWith = command
-	s.log.logf("%s:\n%s", appliedPatch, output)
-	return true, nil
+	t.log.logf("%s:\n%s", applyFailed, output)
+	t.result.Class, t.result.Reason = verdicts.ApplyFailed, "the patch does not apply: "+lastLine(output)
+	return false, nil
 }
 
 // runScript copies the evaluation script into the sandbox, runs it and grades
 // its log.
-func (t *testRun) runScript(ctx context.Context, s evalSandbox, result *verdicts.TestRun) error {
-	if err := s.logDiff(ctx, "before"); err != nil {
+func (t *testRun) runScript(ctx context.Context) error {
+	if err := t.logDiff(ctx, "before"); err != nil {
 		return err
 	}
 	text := []byte(t.plan.script.Text)
 	if err := t.root.WriteFile(t.files.Script, text); err != nil {
 		return &folderError{err}
 	}
-	if err := s.putFile(ctx, scriptPath, text); err != nil {
+	if err := t.putFile(ctx, scriptPath, text); err != nil {
 		return fmt.Errorf("copy the script into the sandbox: %w", err)
 	}
-	res, err := s.runScript(ctx, t.config.Timeout, t.files.TestOutput)
-	result.LogBytes, result.LogTruncated, result.OOMKilled = res.Bytes, res.Truncated, max(res.OOMKilled, 0)
+	res, err := t.executeScript(ctx)
+	t.result.LogBytes, t.result.LogTruncated, t.result.OOMKilled = res.Bytes, res.Truncated, max(res.OOMKilled, 0)
 	switch {
 	case err != nil:
 		return err
@@ -170,20 +228,96 @@ func (t *testRun) runScript(ctx context.Context, s evalSandbox, result *verdicts
 		err := fmt.Errorf("%w: %s", errUnusableImage, res.Failure)
 		return &env.Error{Status: env.StartFailed, Op: "run the script", Err: err}
 	case res.TimedOut:
-		result.Class = verdicts.TimedOut
-		result.Reason = fmt.Sprintf("the evaluation script exceeded its timeout of %s", t.config.Timeout)
-		s.log.logf("Timeout error: %d seconds exceeded.", int64(t.config.Timeout/time.Second))
+		t.result.Class = verdicts.TimedOut
+		t.result.Reason = fmt.Sprintf("the evaluation script exceeded its timeout of %s", t.config.Timeout)
+		t.log.logf("Timeout error: %d seconds exceeded.", int64(t.config.Timeout/time.Second))
 		return nil
 	}
-	s.log.logf("the script exited with code %d after %s", res.ExitCode, res.Duration.Round(time.Millisecond))
-	if err := s.logDiff(ctx, "after"); err != nil {
-		s.log.logf("%v", err) // the run succeeds: the log of the tests is complete
+	t.log.logf("the script exited with code %d after %s", res.ExitCode, res.Duration.Round(time.Millisecond))
+	if err := t.logDiff(ctx, "after"); err != nil {
+		t.log.logf("%v", err) // the run succeeds: the log of the tests is complete
 	}
-	return t.gradeLog(ctx, s.log, result)
+	return t.gradeLog(ctx)
+}
+
+// executeScript runs the evaluation script and writes its output to the log of the
+// tests. The error is an infrastructure failure; it wraps env.ErrSink if that file
+// cannot be written.
+func (t *testRun) executeScript(ctx context.Context) (res env.Result, err error) {
+	f, err := t.root.OpenFile(t.files.TestOutput, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
+	if err != nil {
+		return res, fmt.Errorf("%w: %w", env.ErrSink, err)
+	}
+	defer func() {
+		if werr := f.Close(); werr != nil && err == nil {
+			err = fmt.Errorf("%w: %w", env.ErrSink, werr)
+		}
+	}()
+	text := &utf8Writer{w: f}
+	res, err = t.sandbox.Execute(ctx, env.Command{
+		Interpreter: []string{"/bin/bash"}, Script: scriptPath, Timeout: t.config.Timeout, Sink: text, OutputLimit: logLimit,
+	})
+	if errors.Is(err, env.ErrSink) {
+		return res, err // the sink may still be in use
+	}
+	werr := text.Flush()
+	if res.TimedOut && werr == nil {
+		_, werr = fmt.Fprintf(f, "\n\nTimeout error: %d seconds exceeded.", int64(t.config.Timeout/time.Second))
+	}
+	if werr != nil && err == nil {
+		err = fmt.Errorf("%w: %w", env.ErrSink, werr)
+	}
+	return res, err
+}
+
+// putFile writes a file into the sandbox.
+func (t *testRun) putFile(ctx context.Context, name string, data []byte) error {
+	files, ok := env.AsFiles(t.sandbox)
+	if !ok {
+		return errors.New("copy files into the sandbox: not supported by this environment")
+	}
+	var archive bytes.Buffer
+	w := tar.NewWriter(&archive)
+	err := w.WriteHeader(&tar.Header{
+		Typeflag: tar.TypeReg, Name: path.Base(name), Mode: 0o644, Size: int64(len(data)), ModTime: time.Now(),
+		Format: tar.FormatPAX,
+	})
+	if err == nil {
+		_, err = w.Write(data)
+	}
+	if err = errors.Join(err, w.Close()); err != nil {
+		return fmt.Errorf("pack %s: %w", name, err)
+	}
+	return files.Put(ctx, path.Dir(name), &archive)
+}
+
+// logDiff writes the output of git diff to the log. It ignores the exit code.
+func (t *testRun) logDiff(ctx context.Context, when string) error {
+	t.log.logf("Git diff %s:", when)
+	_, err := t.execute(ctx, env.Command{
+		Interpreter: []string{"git", "-c", "core.fileMode=false"}, Script: "diff", Dir: repoDir,
+		Sink: &utf8Writer{w: t.log}, OutputLimit: 16 << 20,
+	})
+	t.log.logf("End of git diff %s", when)
+	return err
+}
+
+// execute runs a short command. A timeout is an infrastructure failure.
+func (t *testRun) execute(ctx context.Context, c env.Command) (env.Result, error) {
+	c.Timeout = commandTimeout
+	if c.OutputLimit == 0 {
+		c.OutputLimit = commandOutputLimit
+	}
+	res, err := t.sandbox.Execute(ctx, c)
+	if err == nil && res.TimedOut {
+		err = fmt.Errorf("run %.80s: timeout after %s", c.Script, commandTimeout)
+	}
+	return res, err
 }
 
 // setFailure records an infrastructure failure.
-func setFailure(result *verdicts.TestRun, err error) {
+func (t *testRun) setFailure(err error) {
+	result := &t.result
 	result.Class, result.Reason = verdicts.Infrastructure, err.Error()
 	result.Permanent = errors.Is(err, errUnusableImage) || errors.Is(err, errBug)
 	if envErr, ok := errors.AsType[*env.Error](err); ok {

@@ -88,7 +88,7 @@ func TestHostileCache(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			sandboxes := &fakeSandboxes{image: "sha256:aa"}
 			b := newEvaluation(t, identifiedSandboxes{sandboxes})
-			b.config.Cache = filepath.Join(t.TempDir(), "shared")
+			b.config.Cache, b.config.TrustVerdicts = filepath.Join(t.TempDir(), "shared"), true
 			b.run(t.Context(), predict(t, fix))
 			want := 1
 			if damage != nil {
@@ -128,16 +128,35 @@ func TestCacheIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestFolderVerdictsAreNotCached checks that verdicts of a folder, whose origin is unknown,
-// are not added to the cache.
-func TestFolderVerdictsAreNotCached(t *testing.T) {
+// TestCacheOfAnotherUser checks that entries without the user's signature count only with
+// TrustVerdicts, and that the user's own replace them.
+func TestCacheOfAnotherUser(t *testing.T) {
+	sandboxes := &fakeSandboxes{image: "sha256:aa"}
+	b := newEvaluation(t, identifiedSandboxes{sandboxes})
+	b.config.Cache = filepath.Join(t.TempDir(), "shared")
+	b.run(t.Context(), predict(t, fix))
+	b.config.SigningKey = []byte("another")
+	for _, c := range []struct {
+		trust  bool
+		starts int
+	}{{true, 1}, {false, 2}, {false, 2}} {
+		b.dir, b.config.TrustVerdicts = t.TempDir(), c.trust
+		if s := b.run(t.Context(), predict(t, fix)); sandboxes.starts != c.starts || s.Records[0].ForeignLog != c.trust {
+			t.Errorf("%+v: %d starts, foreign %v", c, sandboxes.starts, s.Records[0].ForeignLog)
+		}
+	}
+}
+
+// TestTakenVerdictsAreNotCached checks that verdicts of another user are not added to the
+// cache, also after further runs.
+func TestTakenVerdictsAreNotCached(t *testing.T) {
 	sandboxes := scriptSandboxes(func(in datasets.Instance, _ int, c env.Command) (env.Result, error) {
 		return respond(c, logOf(in, "FAILED", 1), env.Result{})
 	})
 	b := newEvaluation(t, identifiedSandboxes{sandboxes})
 	b.run(t.Context(), predict(t, fix))
 	b.config.Cache = filepath.Join(t.TempDir(), "shared")
-	b.config.RerunFailed = 1
+	b.config.RerunFailed, b.config.SigningKey, b.config.TrustVerdicts = 1, []byte("another"), true
 	b.run(t.Context(), predict(t, fix), evaluate.NewTask(row(t), "other", []byte(fix)))
 	if found, _ := filepath.Glob(filepath.Join(b.config.Cache, "*", "*")); len(found) > 0 {
 		t.Errorf("the cache has %v", found)
@@ -167,29 +186,28 @@ func TestCacheThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// TestNamesThatCollide checks that a verdict never replaces that of another model.
+// TestNamesThatCollide checks that the check before a run rejects the second of two names
+// with the same path, and that a verdict never replaces that of another model.
 func TestNamesThatCollide(t *testing.T) {
 	upper := row(t)
 	upper.ID = strings.ToUpper(upper.ID)
-	for name, tasks := range map[string][2]evaluate.Task{
-		"slash":            {evaluate.NewTask(row(t), "a/b", []byte(fix)), evaluate.NewTask(row(t), "a__b", []byte(fix))},
-		"case of models":   {evaluate.NewTask(row(t), "Model", []byte(fix)), evaluate.NewTask(row(t), "model", []byte(fix))},
-		"case of a row":    {evaluate.NewTask(row(t), "m", []byte(fix)), evaluate.NewTask(upper, "m", []byte(fix))},
-		"gold and a model": {evaluate.GoldTask(row(t)), evaluate.NewTask(row(t), "GOLD", []byte(fix))},
+	again := evaluate.NewTask(row(t), "m", []byte(fix+"\n"))
+	again.Repetition = 2
+	for name, c := range map[string]struct {
+		tasks    [2]evaluate.Task
+		collides bool
+	}{
+		"slash":            {[2]evaluate.Task{evaluate.NewTask(row(t), "a/b", []byte(fix)), evaluate.NewTask(row(t), "a__b", []byte(fix))}, true},
+		"case of models":   {[2]evaluate.Task{evaluate.NewTask(row(t), "Model", []byte(fix)), evaluate.NewTask(row(t), "model", []byte(fix))}, true},
+		"case of a row":    {[2]evaluate.Task{evaluate.NewTask(row(t), "m", []byte(fix)), evaluate.NewTask(upper, "m", []byte(fix))}, true},
+		"gold and a model": {[2]evaluate.Task{evaluate.GoldTask(row(t)), evaluate.NewTask(row(t), "GOLD", []byte(fix))}, true},
+		"repetitions":      {[2]evaluate.Task{evaluate.NewTask(row(t), "m", []byte(fix)), again}, false},
+		"another patch":    {[2]evaluate.Task{evaluate.NewTask(row(t), "m", []byte(fix)), evaluate.NewTask(row(t), "m", nil)}, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			b := newEvaluation(t, identifiedSandboxes{&fakeSandboxes{image: "sha256:aa"}})
-			folder, err := runner.Open(b.dir)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer folder.Close()
-			b.config.Folder, b.config.Log = folder, runner.NewLog(folder, nil)
-			s, err := evaluate.Run(t.Context(), b.config, tasks[:])
-			if !errors.Is(err, grade.ErrInvalidName) || s.Submitted != 1 || s.Count(verdicts.Resolved) != 1 || s.Records[0].Model != tasks[0].Model {
-				t.Errorf("%v; %v", err, s.ByClass)
-			}
-		})
+		errs := evaluate.Config{}.CheckTasks(c.tasks[:])
+		if errs[0] != nil || errors.Is(errs[1], grade.ErrInvalidName) != c.collides || !c.collides && errs[1] != nil {
+			t.Errorf("%s: %v", name, errs)
+		}
 	}
 	// A later session evaluates the other model, and the record names it.
 	sandboxes := &fakeSandboxes{image: "sha256:aa"}

@@ -75,7 +75,12 @@ func failOnly(tests *logs.Tests, names []string) (s TestResults) {
 // logCounts counts the row's tests. results are their results, which
 // CompareTests has found in the log.
 func (r TestSpec) logCounts(tests *logs.Tests, results TestsStatus) LogCounts {
-	c := LogCounts{Passed: len(results.FailToPass.Success) + len(results.PassToPass.Success), AnyFailed: tests.AnyFailed()}
+	c := LogCounts{Passed: len(results.FailToPass.Success) + len(results.PassToPass.Success), AnyFailed: tests.AnyFailed(), Overwritten: tests.Overwritten()}
+	for _, status := range tests.All() {
+		if isPass(status) {
+			c.Listed++
+		}
+	}
 	index := &testIndex{tests: tests}
 	for _, list := range []TestResults{results.FailToPass, results.PassToPass} {
 		for _, name := range list.Failure {

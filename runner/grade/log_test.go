@@ -222,11 +222,12 @@ func TestLogCounts(t *testing.T) {
 		found bool
 		want  grade.LogCounts
 	}{
-		"passed":        {grade.PassAndFail, "PASSED a\nPASSED b\n", true, grade.LogCounts{Passed: 2}},
+		"passed":        {grade.PassAndFail, "PASSED a\nPASSED b\n", true, grade.LogCounts{Passed: 2, Listed: 2}},
 		"failed":        {grade.PassAndFail, "FAILED a\nERROR b\nPASSED c\n", true, grade.LogCounts{Failed: 2, AnyFailed: true}},
 		"missing":       {grade.PassAndFail, "SKIPPED a\n", true, grade.LogCounts{}},
-		"another":       {grade.PassAndFail, "PASSED a\nPASSED b\nFAILED other\n", true, grade.LogCounts{Passed: 2, AnyFailed: true}},
-		"denied":        {grade.PassAndFail, "PASSED a\nXFAIL b\n>>>>> Test Exit Code: 1\n", false, grade.LogCounts{Passed: 2}},
+		"another":       {grade.PassAndFail, "PASSED a\nPASSED b\nFAILED other\n", true, grade.LogCounts{Passed: 2, Listed: 2, AnyFailed: true}},
+		"denied":        {grade.PassAndFail, "PASSED a\nXFAIL b\n>>>>> Test Exit Code: 1\n", false, grade.LogCounts{Passed: 2, Listed: 2}},
+		"overwritten":   {grade.PassAndFail, "FAILED a\nPASSED a\nPASSED b\n", true, grade.LogCounts{Passed: 2, Listed: 2, Overwritten: "a"}},
 		"silent":        {grade.FailOnly, "Tests: 3\n>>>>> Test Exit Code: 1\n", true, grade.LogCounts{Passed: 2}},
 		"nothing":       {grade.PassAndFail, ">>>>> Test Exit Code: 1\n", false, grade.LogCounts{}},
 		"denied, other": {grade.FailOnly, "PASSED c\n>>>>> Test Exit Code: 1\n", false, grade.LogCounts{Passed: 2}},

@@ -113,6 +113,9 @@ type LogCounts struct {
 	// status in the log is Failed or Error.
 	Passed, Failed int
 	AnyFailed      bool // whether any test failed, including tests that are not in the row
+	// Listed counts the names of the row's tests that the log has as passed.
+	Listed      int
+	Overwritten string // see logs.Tests
 }
 
 // Grade returns the verdict on a log. The patch must have applied, and the text must

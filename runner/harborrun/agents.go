@@ -88,7 +88,7 @@ func end(s agent.Session, start time.Time, err error, warnings []string) traject
 	if _, recErr := s.Recorder.Append(trajectories.TypeOutcome, out); recErr != nil {
 		out = agent.OutcomeOf(start, errors.Join(err, recErr))
 	}
-	s.Events.Publish(events.RunEnded{Outcome: out})
+	s.Events.Publish(events.Recorded{Data: out})
 	return out
 }
 

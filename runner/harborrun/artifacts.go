@@ -44,7 +44,7 @@ func (a *attempt) copyArtifacts(ctx context.Context, e env.Environment, s harbor
 			target = path.Clean(artifact.Destination)
 		}
 		into := filepath.Join(dir, filepath.FromSlash(target))
-		err := copyTree(ctx, from, source, a.Folder.Root().MkdirAll, into, artifact.Exclude)
+		err := copyTree(ctx, from, source, a.Folder.Root.MkdirAll, into, artifact.Exclude)
 		_, isEnv := errors.AsType[*env.Error](err)
 		switch {
 		case isEnv || ctx.Err() != nil:

@@ -6,13 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/agent/worktree"
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/datasets/harbor"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/docker"
+	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
@@ -27,6 +30,9 @@ type Config struct {
 	// KeepProcesses leaves the agent's processes running while the tests run in its
 	// container.
 	KeepProcesses bool
+	// Pristine runs the tests of a shared verifier once more, in a fresh container with
+	// nothing but the diff of the agent. Those rewards count.
+	Pristine bool
 	// Start starts the container of a separate verifier.
 	Start func(context.Context, docker.Config) (env.Environment, error)
 	// Lookup returns the value of a variable of the host that tasks may use.
@@ -72,8 +78,12 @@ type attempt struct {
 	instance           datasets.Instance
 	repetition, number int
 	task               *harbor.Task
+	current            string             // network of the container
+	tree               *worktree.Tree     // nil unless the tests run in a pristine container, too
+	shared             map[string]float64 // the rewards in the container of the agent, if tree is not nil
 	image              docker.Image
 	steps              []verdicts.StepVerdict // of the steps that were verified
+	testsDir           string                 // folder of the files of the last tests
 	warnings           []string
 	logTruncated       bool
 	logBytes           int64
@@ -109,11 +119,29 @@ func (a *attempt) run(ctx context.Context, s agent.Session) (out trajectories.Ou
 	if a.image, err = a.imageOf(ctx, s.Environment); err != nil {
 		return out, err
 	}
-	if err := a.prepare(ctx, a.as(s.Environment, "")); err != nil {
+	a.current = a.network(a.task.Steps[0].Agent)
+	if err := a.tryNetworks(ctx, s.Environment); err != nil {
 		return out, err
+	}
+	if err := a.prepare(ctx, a.as(s.Environment, ""), a.image, a.task.Environment.Healthcheck); err != nil {
+		return out, err
+	}
+	if a.Pristine && !a.task.IsSeparate(a.task.Steps[0]) {
+		if a.tree, err = worktree.Open(ctx, s.Environment, worktree.Config{}); err == nil && a.tree.Missing != "" {
+			err = &env.Error{
+				Status: env.RepositoryRefused, Op: "run task " + a.instance.ID, Hint: "leave environment.pristine_tests out",
+				Err: errors.New("there is " + a.tree.Missing + " from which a diff can be taken"),
+			}
+		}
+		if err != nil {
+			return out, setupError(ctx, "run task "+a.instance.ID, err)
+		}
 	}
 	if len(a.task.Environment.MCPServers) > 0 || a.task.Environment.SkillsDir != "" {
 		a.warnings = append(a.warnings, "the MCP servers and the skills of the task are not offered to the agent")
+	}
+	if len(a.task.UnknownKeys) > 0 {
+		a.warnings = append(a.warnings, "task.toml has keys without effect: "+text.Printable(text.ClipRunes(strings.Join(a.task.UnknownKeys, ", "), 300)))
 	}
 	sandbox := s.Environment
 	if own, ok := a.Agent.(*agent.Agent); ok && a.task.MultiStep {

@@ -2,6 +2,7 @@ package harborrun
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -122,8 +123,66 @@ func pipe(write func(io.Writer) error, read func(io.Reader) error) error {
 
 // killAll ends every process of a container but the helper.
 func killAll(ctx context.Context, e env.Environment) error {
-	// The shell itself is spared. A process that forks is signalled with its children.
-	return runRoot(ctx, e, `for i in 1 2 3 4 5 6 7 8 9 10; do kill -KILL -1 2>/dev/null || break; done; true`)
+	res, err := e.Execute(ctx, env.Command{Interpreter: []string{env.KillProgram}, Dir: "/"})
+	switch {
+	case err != nil:
+		return err
+	case res.Failure != "":
+		return errors.New(res.Failure)
+	case res.Survivors > 0:
+		return fmt.Errorf("%d processes cannot be killed", res.Survivors)
+	}
+	return nil
+}
+
+// endPhase ends the processes of a phase, unless they may stay, and gives the container the
+// network of the next one. No process but the helper sees two networks.
+func (a *attempt) endPhase(ctx context.Context, e env.Environment, next harbor.Phase, mayStay bool) error {
+	network := a.network(next)
+	if mayStay && network == a.current {
+		return nil
+	}
+	if err := killAll(ctx, e); err != nil {
+		return err
+	}
+	if network != a.current {
+		if err := changeNetwork(ctx, e, network); err != nil {
+			return err
+		}
+		a.current = network
+	}
+	// The tests or the next step may need the services of the image.
+	return startEntrypoint(ctx, a.as(e, ""), a.image.Entrypoint)
+}
+
+// tryNetworks changes the network of a container as the phases of the task will, before
+// anything runs in it: an engine that cannot do it must not cost the agent's work.
+func (a *attempt) tryNetworks(ctx context.Context, e env.Environment) error {
+	if !a.task.ChangesNetwork() {
+		return nil
+	}
+	for _, network := range []string{cmp.Or(a.Base.Network, "none"), "none", a.current} {
+		if err := changeNetwork(ctx, e, network); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func changeNetwork(ctx context.Context, e env.Environment, network string) error {
+	c, ok := env.As[env.NetworkChanger](e)
+	if !ok {
+		return setupError(ctx, "change the network", errors.New("the network of this sandbox cannot be changed"))
+	}
+	return c.ChangeNetwork(ctx, network)
+}
+
+// network returns the network of a phase in the container of the agent.
+func (a *attempt) network(p harbor.Phase) string {
+	if a.task.Environment.IsOffline(p) || a.Base.Network == "" {
+		return "none"
+	}
+	return a.Base.Network
 }
 
 // startEntrypoint starts the program of an image in the background, as an engine does.
@@ -139,16 +198,17 @@ func startEntrypoint(ctx context.Context, e env.Environment, program []string) e
 	return err
 }
 
-// prepare makes the folders of logs, and waits until the container is healthy.
-func (a *attempt) prepare(ctx context.Context, e env.Environment) error {
+// prepare makes the folders of logs, starts the program of the image, and waits until the
+// container is healthy.
+func (a *attempt) prepare(ctx context.Context, e env.Environment, image docker.Image, h *harbor.Healthcheck) error {
 	err := runRoot(ctx, e, "mkdir -p /logs/agent "+verifierDir+" "+artifactsDir+" && chmod 777 /logs/agent "+verifierDir+" "+artifactsDir)
 	if err != nil {
 		return setupError(ctx, "prepare the container", err)
 	}
-	if err := startEntrypoint(ctx, e, a.image.Entrypoint); err != nil {
+	if err := startEntrypoint(ctx, e, image.Entrypoint); err != nil {
 		return setupError(ctx, "start the program of the image", err)
 	}
-	return waitHealthy(ctx, e, a.task.Environment.Healthcheck)
+	return waitHealthy(ctx, e, h)
 }
 
 // waitHealthy runs a health check until it succeeds.
@@ -207,6 +267,9 @@ func setupError(ctx context.Context, op string, err error) error {
 func (a *attempt) prepareStep(ctx context.Context, e env.Environment, s harbor.Step) error {
 	if s.Dir == "" {
 		return nil
+	}
+	if err := a.endPhase(ctx, e, s.Agent, true); err != nil {
+		return setupError(ctx, "prepare step "+s.Name, err)
 	}
 	var tree bytes.Buffer
 	workdir := filepath.Join(a.task.Dir, filepath.FromSlash(s.Dir), "workdir")

@@ -1,16 +1,21 @@
 package harborrun
 
 import (
+	"archive/tar"
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/minibench/mini/datasets/harbor"
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/docker"
+	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
@@ -18,7 +23,7 @@ import (
 
 const (
 	defaultVerifierTimeout = 600
-	defaultCollectTimeout  = 600
+	defaultCollectTimeout  = 60
 	// maxTestOutput bounds the output of the tests that is kept, in bytes: its start and its
 	// end.
 	maxTestOutput = 16 << 20
@@ -29,23 +34,24 @@ const (
 func (a *attempt) verify(ctx context.Context, sandbox env.Environment, step harbor.Step) (isReached bool, err error) {
 	a.Log.Emit(runner.Event{Type: runner.PhaseChanged, Instance: a.instance.ID, Repetition: a.eventRepetition(), Attempt: a.number, Phase: runner.PhaseTesting})
 	for _, c := range step.Verifier.Collect {
-		res, err := a.as(sandbox, "").Execute(ctx, env.Command{Script: c.Command, Timeout: max(time.Second, seconds(c.Timeout, defaultCollectTimeout*time.Second))})
+		res, err := a.as(sandbox, c.User).Execute(ctx, env.Command{Script: c.Command, Timeout: orDefault(c.Timeout, defaultCollectTimeout)})
 		if err != nil {
 			return false, setupError(ctx, "run verifier.collect", err)
 		}
 		if res.ExitCode != 0 {
-			a.warnings = append(a.warnings, fmt.Sprintf("verifier.collect: %.60q ended with exit code %d", c.Command, res.ExitCode))
+			a.warnings = append(a.warnings, fmt.Sprintf("verifier.collect: %.60q: %s", c.Command, cmp.Or(res.Failure, fmt.Sprintf("exit code %d", res.ExitCode))))
 		}
 	}
-	isSeparate := a.task.IsSeparate(step)
-	if isSeparate || !a.KeepProcesses {
-		err := killAll(ctx, sandbox)
-		if err == nil { // the tests or the next step may need the services of the image
-			err = startEntrypoint(ctx, a.as(sandbox, ""), a.image.Entrypoint)
-		}
-		if err != nil {
-			return false, a.unusable(ctx, step, "end the processes of the agent", err)
-		}
+	patch, err := a.takeDiff(ctx, sandbox) // before there may be a network
+	if err != nil {
+		return false, a.unusable(ctx, step, "take the diff of the agent", err)
+	}
+	isSeparate, next := a.task.IsSeparate(step), step.Verifier.Phase
+	if isSeparate {
+		next = step.Agent
+	}
+	if err := a.endPhase(ctx, sandbox, next, a.KeepProcesses && !isSeparate); err != nil {
+		return false, a.unusable(ctx, step, "end the processes of the agent", err)
 	}
 	artifacts, warnings, err := a.copyArtifacts(ctx, sandbox, step, a.dir(step, "artifacts"))
 	a.warnings = append(a.warnings, warnings...)
@@ -54,7 +60,13 @@ func (a *attempt) verify(ctx context.Context, sandbox env.Environment, step harb
 	}
 	verifier := sandbox
 	if isSeparate {
-		if verifier, err = a.startVerifier(ctx, step, artifacts); err != nil {
+		verifier, err = a.startVerifier(ctx, step, func(e env.Environment, _ docker.Image, h *harbor.Healthcheck) error {
+			if err := putArtifacts(ctx, e, artifacts); err != nil {
+				return err
+			}
+			return waitHealthy(ctx, e, h)
+		})
+		if err != nil {
 			return false, err
 		}
 		defer func() { err = errors.Join(err, verifier.Close(context.WithoutCancel(ctx))) }()
@@ -62,12 +74,90 @@ func (a *attempt) verify(ctx context.Context, sandbox env.Environment, step harb
 	if err := a.putTests(ctx, verifier, step); err != nil {
 		return false, a.unusable(ctx, step, "copy the tests", err)
 	}
-	v, err := a.runTests(ctx, verifier, step)
+	v, err := a.runTests(ctx, verifier, step, "verifier")
+	if err == nil && a.tree != nil {
+		if a.shared = v.Rewards; v.Rewards == nil {
+			a.warnings = append(a.warnings, "no rewards in the container of the agent: "+v.Reason)
+		}
+		v, err = a.runPristine(ctx, step, patch)
+	}
 	if err != nil {
 		return false, setupError(ctx, "run the tests", err)
 	}
 	a.steps = append(a.steps, v)
 	return step.MinReward.IsReached(v.Rewards), nil
+}
+
+// takeDiff ends the processes of the agent and takes its diff, if the tests run in a pristine
+// container.
+func (a *attempt) takeDiff(ctx context.Context, sandbox env.Environment) ([]byte, error) {
+	if a.tree == nil {
+		return nil, nil
+	}
+	if err := killAll(ctx, sandbox); err != nil {
+		return nil, err
+	}
+	diff, err := a.tree.Diff(ctx)
+	if err == nil && diff.OmittedCount > 0 {
+		a.warnings = append(a.warnings, "the diff of the agent leaves out "+text.Count(diff.OmittedCount, "file"))
+	}
+	return diff.Patch, err
+}
+
+// pristineDir is the folder of an attempt with the files of the tests in a pristine
+// container.
+const pristineDir = "pristine"
+
+// runPristine runs the tests of a step in a fresh container of the task's image, which has
+// the patch and nothing else of the agent's.
+func (a *attempt) runPristine(ctx context.Context, step harbor.Step, patch []byte) (v verdicts.StepVerdict, err error) {
+	dir := a.dir(step, pristineDir)
+	if err := a.Folder.Root.MkdirAll(dir); err != nil {
+		return v, err
+	}
+	if err := a.Folder.Root.WriteFile(filepath.Join(dir, "model.patch"), a.Redact(patch)); err != nil {
+		return v, err
+	}
+	e, err := a.startVerifier(ctx, step, func(e env.Environment, image docker.Image, h *harbor.Healthcheck) error {
+		if err := a.prepare(ctx, a.as(e, ""), image, h); err != nil {
+			return err
+		}
+		return applyPatch(ctx, e, patch)
+	})
+	if err != nil {
+		return v, err
+	}
+	defer func() { err = errors.Join(err, e.Close(context.WithoutCancel(ctx))) }()
+	if err := a.putTests(ctx, e, step); err != nil {
+		return v, err
+	}
+	return a.runTests(ctx, e, step, pristineDir)
+}
+
+// applyPatch applies a patch to the repository in the working directory.
+func applyPatch(ctx context.Context, e env.Environment, patch []byte) error {
+	if len(patch) == 0 {
+		return nil
+	}
+	into, ok := env.AsFiles(e)
+	if !ok {
+		return errors.New("the sandbox takes no files")
+	}
+	var tree bytes.Buffer
+	w := tar.NewWriter(&tree)
+	err := w.WriteHeader(&tar.Header{Name: "model.patch", Mode: 0o644, Size: int64(len(patch))})
+	if err == nil {
+		_, err = w.Write(patch)
+	}
+	if err = errors.Join(err, w.Close()); err != nil {
+		return err
+	}
+	if err := into.Put(ctx, "/tmp/mini-patch", &tree); err != nil {
+		return err
+	}
+	dir := strings.ReplaceAll(e.Info().Dir, "'", `'\''`)
+	return runRoot(ctx, e, "cd '"+dir+"' && export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*' && "+
+		"cd \"$(git rev-parse --show-toplevel)\" && git apply --whitespace=nowarn /tmp/mini-patch/model.patch && rm -r /tmp/mini-patch")
 }
 
 // unusable records that the tests of a step cannot run, because the agent has left a container
@@ -88,9 +178,11 @@ func (a *attempt) eventRepetition() int {
 	return 0
 }
 
-// startVerifier starts a fresh container for the tests of a step, with the artifacts and
-// nothing else of the agent's container.
-func (a *attempt) startVerifier(ctx context.Context, step harbor.Step, artifacts []copiedArtifact) (_ env.Environment, err error) {
+// startVerifier starts a fresh container for the tests of a step, with nothing of the agent's
+// container, and calls prepare with it, its image and its health check.
+func (a *attempt) startVerifier(
+	ctx context.Context, step harbor.Step, prepare func(env.Environment, docker.Image, *harbor.Healthcheck) error,
+) (_ env.Environment, err error) {
 	e, c := a.task.Environment, a.Base
 	c.Instance = a.instance.ID
 	if step.Verifier.Environment != nil {
@@ -112,8 +204,9 @@ func (a *attempt) startVerifier(ctx context.Context, step harbor.Step, artifacts
 	if err != nil {
 		return nil, err
 	}
-	if err = putArtifacts(ctx, sandbox, artifacts); err == nil {
-		err = waitHealthy(ctx, sandbox, e.Healthcheck)
+	own, err := a.imageOf(ctx, sandbox)
+	if err == nil {
+		err = prepare(sandbox, own, e.Healthcheck)
 	}
 	if err != nil {
 		return nil, errors.Join(setupError(ctx, "prepare the container of the verifier", err), sandbox.Close(context.WithoutCancel(ctx)))
@@ -150,15 +243,16 @@ func (a *attempt) putTests(ctx context.Context, e env.Environment, step harbor.S
 	return runRoot(ctx, e, "chmod -R a+rX /tests && chmod a+x /tests/test.sh")
 }
 
-// runTests runs test.sh and reads the rewards. Its exit code does not count.
-func (a *attempt) runTests(ctx context.Context, e env.Environment, step harbor.Step) (v verdicts.StepVerdict, err error) {
-	v = verdicts.StepVerdict{Name: step.Name}
+// runTests runs test.sh and reads the rewards. Its exit code does not count. name is the
+// folder for the files of the tests.
+func (a *attempt) runTests(ctx context.Context, e env.Environment, step harbor.Step, name string) (v verdicts.StepVerdict, err error) {
+	v, a.testsDir = verdicts.StepVerdict{Name: step.Name}, name
 	variables, err := harbor.Expand(step.Verifier.Env, a.Lookup)
 	if err != nil {
 		return v, err
 	}
 	timeout := orDefault(step.Verifier.Timeout, defaultVerifierTimeout)
-	root, dir := a.Folder.Root(), a.dir(step, "verifier")
+	root, dir := a.Folder.Root, a.dir(step, name)
 	if err := root.MkdirAll(dir); err != nil {
 		return v, err
 	}
@@ -223,7 +317,7 @@ func (a *attempt) keepFiles(ctx context.Context, files env.Files, dir string) er
 		if err != nil {
 			continue // it is not there, or no file to keep
 		}
-		if err := a.Folder.Root().WriteFile(filepath.Join(dir, f.name), a.Redact(data)); err != nil {
+		if err := a.Folder.Root.WriteFile(filepath.Join(dir, f.name), a.Redact(data)); err != nil {
 			return err
 		}
 	}
@@ -241,7 +335,7 @@ func classOf(rewards map[string]float64) (verdicts.Class, string) {
 // writeVerdict stores the verdict on the attempt.
 func (a *attempt) writeVerdict(out trajectories.Outcome, start time.Time) error {
 	all := make([]map[string]float64, len(a.task.Steps))
-	dir, err := filepath.Rel(a.Folder.Dir(), a.dir(harbor.Step{}, "verifier"))
+	dir, err := filepath.Rel(a.Folder.Dir, a.dir(harbor.Step{}, cmp.Or(a.testsDir, "verifier")))
 	if err != nil {
 		return err
 	}
@@ -255,7 +349,7 @@ func (a *attempt) writeVerdict(out trajectories.Outcome, start time.Time) error 
 	}
 	r := verdicts.Record{
 		Format: verdicts.Format, Instance: a.instance.ID, Model: a.Model, RunID: a.RunID, Kind: verdicts.KindHarbor,
-		Rewards: combineRewards(a.task.Strategy, all),
+		Rewards: combineRewards(a.task.Strategy, all), SharedRewards: a.shared,
 		Basis: verdicts.Basis{
 			PatchSHA256: verdicts.PatchHash(out.Submission), PatchBytes: len(out.Submission),
 			Image: a.instance.Image, MiniVersion: a.MiniVersion, RowSHA256: verdicts.HashJSON(a.instance.Row),
@@ -277,7 +371,7 @@ func (a *attempt) writeVerdict(out trajectories.Outcome, start time.Time) error 
 	r.DeriveClass()
 	signed, err := r.WithSignature(a.SigningKey)
 	if err == nil {
-		err = verdicts.Write(a.Folder.Root(), verdicts.Path(a.Folder.Dir(), r), signed)
+		err = verdicts.Write(a.Folder.Root, verdicts.Path(a.Folder.Dir, r), signed)
 	}
 	if err == nil {
 		a.Log.Emit(runner.Event{

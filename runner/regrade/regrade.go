@@ -6,13 +6,9 @@
 package regrade
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"time"
@@ -79,11 +75,13 @@ func Run(ctx context.Context, c Config) (Result, error) {
 		return result, fmt.Errorf("regrade: %w", err)
 	}
 	defer root.Close() //nolint:errcheck // writes report their own errors
-	grader := evaluate.NewRegrader(root, c.Editions, c.Now, c.SigningKey)
+	grader := evaluate.NewRegrader(evaluate.Regrader{
+		Dir: root, Editions: c.Editions, Now: c.Now, SigningKey: c.SigningKey, DryRun: c.DryRun,
+	})
 	all := slices.SortedFunc(slices.Values(c.Verdicts), func(a, b verdicts.Verdict) int {
 		return cmp.Or(cmp.Compare(a.RunID, b.RunID), cmp.Compare(a.Model, b.Model), datasets.CompareNatural(a.Instance, b.Instance))
 	})
-	outcomes := make([]outcome, len(all))
+	outcomes := make([]evaluate.Regraded, len(all))
 	var workers errgroup.Group
 	workers.SetLimit(runtime.GOMAXPROCS(0))
 	for i, v := range all {
@@ -91,14 +89,16 @@ func Run(ctx context.Context, c Config) (Result, error) {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			outcomes[i] = c.regradeOne(ctx, root, grader, v)
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
+			row, ok := c.Instances[v.Instance]
+			if !ok {
+				outcomes[i] = evaluate.Regraded{Verdict: v, Err: fmt.Errorf("%s has no row in the dataset", v.Instance)}
+				return nil
 			}
-			if writeErr, ok := errors.AsType[*writeError](outcomes[i].err); ok {
-				return writeErr
+			var err error
+			if outcomes[i], err = grader.Regrade(ctx, v, row); ctx.Err() != nil {
+				err = context.Cause(ctx)
 			}
-			return nil
+			return err
 		})
 	}
 	if err := workers.Wait(); err != nil {
@@ -113,77 +113,14 @@ func Run(ctx context.Context, c Config) (Result, error) {
 	return result, err
 }
 
-// outcome is the result for one verdict.
-type outcome struct {
-	verdict verdicts.Verdict // the new verdict, or the old one if it is unchanged
-	updated bool             // a file was written, or would be without DryRun
-	err     error
-}
-
-func (r *Result) add(v verdicts.Verdict, o outcome) {
+func (r *Result) add(v verdicts.Verdict, o evaluate.Regraded) {
 	switch {
-	case o.err != nil:
-		r.Failed = append(r.Failed, Failure{v.Instance, v.Model, v.RunID, v.Class, o.err.Error()})
-	case o.verdict.Class != v.Class:
-		r.Changed = append(r.Changed, Change{v.Instance, v.Model, v.RunID, v.Class, o.verdict.Class, o.verdict.Reason})
-	case o.updated:
+	case o.Err != nil:
+		r.Failed = append(r.Failed, Failure{v.Instance, v.Model, v.RunID, v.Class, o.Err.Error()})
+	case o.Verdict.Class != v.Class:
+		r.Changed = append(r.Changed, Change{v.Instance, v.Model, v.RunID, v.Class, o.Verdict.Class, o.Verdict.Reason})
+	case o.Updated:
 		r.Updated++
 	}
-	r.Records = append(r.Records, o.verdict)
-}
-
-// maxReport limits the size of a report.json, in bytes.
-const maxReport = 64 << 20
-
-// regradeOne regrades one verdict.
-func (c Config) regradeOne(ctx context.Context, root *rootdir.Dir, grader *evaluate.Regrader, v verdicts.Verdict) outcome {
-	row, ok := c.Instances[v.Instance]
-	if !ok {
-		return outcome{verdict: v, err: fmt.Errorf("%s has no row in the dataset", v.Instance)}
-	}
-	regraded, err := grader.Regrade(ctx, v.Record, row)
-	if err != nil {
-		return outcome{verdict: v, err: err}
-	}
-	updated := false
-	for path, report := range regraded.Reports {
-		changed, err := c.replace(root, path, report)
-		if err != nil {
-			return outcome{verdict: v, err: &writeError{err}}
-		}
-		updated = updated || changed
-	}
-	v.Record = regraded.Record
-	if regraded.Changed && !c.DryRun {
-		if err := verdicts.Write(root, v.Path, v.Record); err != nil {
-			return outcome{verdict: v, err: &writeError{err}}
-		}
-	}
-	return outcome{verdict: v, updated: updated || regraded.Changed}
-}
-
-// writeError reports a file that could not be written, or could not be read
-// before writing. It ends the regrade.
-type writeError struct{ err error }
-
-func (e *writeError) Error() string { return e.err.Error() }
-func (e *writeError) Unwrap() error { return e.err }
-
-// replace writes a file atomically and reports whether its contents change. With
-// DryRun it writes nothing.
-func (c Config) replace(root *rootdir.Dir, path string, data []byte) (changed bool, err error) {
-	old, err := root.ReadFile(path, maxReport)
-	if err == nil && bytes.Equal(old, data) {
-		return false, nil
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, fmt.Errorf("read %s: %w", filepath.Base(path), err)
-	}
-	if c.DryRun {
-		return true, nil
-	}
-	if err := root.WriteFile(path, data); err != nil {
-		return false, fmt.Errorf("write %s: %w", path, err)
-	}
-	return true, nil
+	r.Records = append(r.Records, o.Verdict)
 }

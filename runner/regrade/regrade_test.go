@@ -302,3 +302,34 @@ func TestInterrupted(t *testing.T) {
 		t.Errorf("it writes:\n%s", diff)
 	}
 }
+
+// TestSignature checks that a regraded record has the user's signature only if it had it
+// before.
+func TestSignature(t *testing.T) {
+	key := []byte("the user's")
+	for _, own := range []bool{true, false} {
+		dir := folder(t, verdicts.Unresolved, logWith("PASSED"), func(r *verdicts.Record) {
+			signer := key
+			if !own {
+				signer = []byte("another")
+			}
+			signed, err := r.WithSignature(signer)
+			if err != nil {
+				t.Fatal(err)
+			}
+			*r = signed
+		})
+		found, err := verdicts.Read(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = regrade.Run(t.Context(), regrade.Config{
+			Dir: dir, Verdicts: found.Verdicts, Instances: map[string]datasets.Instance{"x__y-1": row()}, Now: now, SigningKey: key,
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if found, err = verdicts.Read(dir); err != nil || found.Verdicts[0].Class != verdicts.Resolved || found.Verdicts[0].IsSignedBy(key) != own {
+			t.Errorf("own %v: %+v, %v", own, found.Verdicts, err)
+		}
+	}
+}

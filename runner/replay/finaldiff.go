@@ -48,7 +48,7 @@ const diffTimeout = 2 * time.Minute
 // diff compares the final working diff if the trajectory contains one, otherwise the
 // submission.
 func (r *replayRun) diff(ctx context.Context, tree *worktree.Tree) (Diff, error) {
-	recorded, base, source := recordedDiff(r.Transcript)
+	recorded, base, source := recordedDiff(r.Attempt)
 	d := Diff{State: NotRecorded, Source: source, RecordedBytes: len(recorded)}
 	switch source {
 	case "":
@@ -73,7 +73,7 @@ func (r *replayRun) diff(ctx context.Context, tree *worktree.Tree) (Diff, error)
 	d = d.compare(recorded, got.Patch)
 	if d.State == Differs && base != "" && base != tree.Base {
 		d.Difference = fmt.Sprintf("the repository is at %.12s, and was at %.12s; %s", tree.Base, printable(base), d.Difference)
-	} else if recordedTree := r.Transcript.Diff; d.State == Differs && recordedTree != nil && recordedTree.Start != "" && recordedTree.Start != tree.Start().Tree {
+	} else if recordedTree := r.Attempt.Diff; d.State == Differs && recordedTree != nil && recordedTree.Start != "" && recordedTree.Start != tree.Start().Tree {
 		d.Difference = "the initial files differ; " + d.Difference
 	}
 	return d, nil
@@ -89,7 +89,7 @@ func (d Diff) compare(recorded, got []byte) Diff {
 
 // recordedDiff returns the final diff of a trajectory with its source and, if
 // recorded, its base commit. source is "" if there is no diff.
-func recordedDiff(t *trajectories.Transcript) (patch []byte, base, source string) {
+func recordedDiff(t *trajectories.Attempt) (patch []byte, base, source string) {
 	if t.Diff != nil && t.Diff.Error == "" && t.Diff.Base != "" {
 		return t.Diff.Patch, t.Diff.Base, fromWorktree
 	}
@@ -107,7 +107,7 @@ func recordedDiff(t *trajectories.Transcript) (patch []byte, base, source string
 
 // printsSubmission reports whether the last command printed the submission, so that
 // a rerun prints it too.
-func printsSubmission(t *trajectories.Transcript) bool {
+func printsSubmission(t *trajectories.Attempt) bool {
 	commands := commandsOf(t)
 	if len(commands) == 0 {
 		return false
@@ -115,7 +115,7 @@ func printsSubmission(t *trajectories.Transcript) bool {
 	if commands[len(commands)-1].unrecorded {
 		return true
 	}
-	last := commands[len(commands)-1].execution.Execution
+	last := commands[len(commands)-1].execution
 	_, ok := agent.ParseSubmission(env.Result{Output: last.Output, ExitCode: last.ExitCode, TimedOut: last.TimedOut, Truncated: last.Truncated})
 	return ok
 }

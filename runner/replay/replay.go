@@ -13,12 +13,12 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// Config configures Run. Environment, Transcript and Command are required.
+// Config configures Run. Environment, Attempt and Command are required.
 type Config struct {
 	// Environment is a fresh sandbox with the attempt's configuration. The caller
 	// closes it.
 	Environment env.Environment
-	Transcript  *trajectories.Transcript
+	Attempt     *trajectories.Attempt
 	// Command returns the command for an action's script, with the attempt's
 	// timeout and output limit.
 	Command func(script string) env.Command
@@ -117,7 +117,7 @@ type replayRun struct {
 }
 
 func (r *replayRun) run(ctx context.Context) error {
-	commands := commandsOf(r.Transcript)
+	commands := commandsOf(r.Attempt)
 	if r.Tools != nil && r.Tools.Prepare != nil {
 		if err := r.Tools.Prepare(ctx, r.Environment); err != nil {
 			return orCause(ctx, err)
@@ -171,7 +171,7 @@ func (r *replayRun) rerun(ctx context.Context, cmd recordedCommand) (Command, er
 		res.Match, res.Difference = Skipped, "it was interrupted when it was recorded"
 		return res, nil
 	}
-	if cmd.execution.Command == "" && r.Transcript.IsForeign() {
+	if cmd.execution.Command == "" && r.Attempt.IsForeign() {
 		res.Match, res.Difference = Unrecorded, "the file has its output but not the command"
 		return res, nil
 	}
@@ -189,10 +189,10 @@ func (r *replayRun) rerun(ctx context.Context, cmd recordedCommand) (Command, er
 	switch {
 	case cmd.unrecorded:
 		res.Match, res.Difference = Unrecorded, "the file does not contain its result"
-	case r.Transcript.IsForeign():
-		res.Finding = CompareImported(cmd.execution.Execution, got, r.Ignore)
+	case r.Attempt.IsForeign():
+		res.Finding = CompareImported(cmd.execution, got, r.Ignore)
 	default:
-		res.Finding = Compare(cmd.execution.Execution, got, r.Ignore)
+		res.Finding = Compare(cmd.execution, got, r.Ignore)
 	}
 	res.Finding, err = res.CompareTree(ctx, r.tree, cmd.execution.Tree)
 	return res, err
@@ -225,13 +225,13 @@ func (r *replayRun) openTree(ctx context.Context) (*worktree.Tree, error) {
 // recordedCommand is a command of the attempt that Run reruns.
 type recordedCommand struct {
 	step        int
-	execution   trajectories.RecordedExecution
+	execution   trajectories.Execution
 	interrupted bool
 	unrecorded  bool // the file has no result
 }
 
 // commandsOf returns the commands of an attempt in order.
-func commandsOf(t *trajectories.Transcript) []recordedCommand {
+func commandsOf(t *trajectories.Attempt) []recordedCommand {
 	var commands []recordedCommand
 	for _, execution := range t.SetupExecutions {
 		commands = append(commands, recordedCommand{execution: execution})
@@ -246,7 +246,7 @@ func commandsOf(t *trajectories.Transcript) []recordedCommand {
 		}
 	}
 	if command, ok := lastCommand(t); ok {
-		commands = append(commands, recordedCommand{step: step, execution: trajectories.RecordedExecution{ObservationEntry: -1, Execution: trajectories.Execution{Command: command}}, unrecorded: true})
+		commands = append(commands, recordedCommand{step: step, execution: trajectories.Execution{ObservationEntry: -1, Command: command}, unrecorded: true})
 	}
 	if n := len(commands); n > 0 && t.Import == nil && commands[n-1].execution.ObservationEntry < 0 && wasInterrupted(t.Outcome) {
 		commands[n-1].interrupted = true
@@ -256,7 +256,7 @@ func commandsOf(t *trajectories.Transcript) []recordedCommand {
 
 // lastCommand returns the command with which another agent submitted. It returns false
 // if the file has the output of that command.
-func lastCommand(t *trajectories.Transcript) (string, bool) {
+func lastCommand(t *trajectories.Attempt) (string, bool) {
 	if !t.IsForeign() || t.Outcome == nil || t.Outcome.Class != trajectories.Submitted {
 		return "", false
 	}

@@ -54,14 +54,14 @@ func command(script string) env.Command {
 }
 
 // record runs commands like an attempt, one per step.
-func record(t *testing.T, open open, commands ...string) *trajectories.Transcript {
+func record(t *testing.T, open open, commands ...string) *trajectories.Attempt {
 	t.Helper()
 	sandbox, repo := open(t)
 	tree, err := repo.Open(t.Context(), sandbox, worktree.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr := &trajectories.Transcript{Outcome: &trajectories.Outcome{Class: trajectories.Submitted}}
+	tr := &trajectories.Attempt{Outcome: &trajectories.Outcome{Class: trajectories.Submitted}}
 	for i, c := range commands {
 		res, err := sandbox.Execute(t.Context(), command(c))
 		if err != nil {
@@ -69,9 +69,10 @@ func record(t *testing.T, open open, commands ...string) *trajectories.Transcrip
 		}
 		tr.Entries = append(tr.Entries, trajectories.Entry{
 			Message: trajectories.Message{Cause: trajectories.CauseReply, Actions: []string{c}},
-			Executions: []trajectories.RecordedExecution{{Record: 10 * (i + 1), ObservationEntry: 2*i + 1, Execution: trajectories.Execution{
+			Executions: []trajectories.Execution{{
+				Record: 10 * (i + 1), ObservationEntry: 2*i + 1,
 				Command: c, Output: res.Output, Bytes: res.Bytes, ExitCode: res.ExitCode,
-			}}},
+			}},
 		}, trajectories.Entry{Message: trajectories.Message{Cause: trajectories.CauseObservation}})
 	}
 	diff, err := tree.Diff(t.Context())
@@ -105,7 +106,7 @@ var work = []string{
 // TestChangedRecording changes a recording in one place and checks where it diverges.
 func TestChangedRecording(t *testing.T) {
 	tr := record(t, inMemory, work...)
-	ran := func(step int) *trajectories.RecordedExecution { return &tr.Entries[2*(step-1)].Executions[0] }
+	ran := func(step int) *trajectories.Execution { return &tr.Entries[2*(step-1)].Executions[0] }
 	for _, c := range []struct {
 		name   string
 		step   int // 0: no command diverges
@@ -123,7 +124,7 @@ func TestChangedRecording(t *testing.T) {
 			kept := *tr
 			entries := append([]trajectories.Entry(nil), tr.Entries...)
 			for i := range entries {
-				entries[i].Executions = append([]trajectories.RecordedExecution(nil), entries[i].Executions...)
+				entries[i].Executions = append([]trajectories.Execution(nil), entries[i].Executions...)
 			}
 			patch := append([]byte(nil), tr.Diff.Patch...)
 			defer func() {
@@ -132,7 +133,7 @@ func TestChangedRecording(t *testing.T) {
 				tr.Diff = &trajectories.Diff{Base: kept.Diff.Base, Patch: patch}
 			}()
 			c.change()
-			res := again(t, inMemory, replay.Config{Transcript: tr})
+			res := again(t, inMemory, replay.Config{Attempt: tr})
 			step := 0
 			if first := res.FirstDiverged(); first != nil {
 				step = first.Step
@@ -147,7 +148,7 @@ func TestChangedRecording(t *testing.T) {
 func TestStopAtFirst(t *testing.T) {
 	tr := record(t, inMemory, work...)
 	tr.Entries[2].Executions[0].ExitCode = 9
-	res := again(t, inMemory, replay.Config{Transcript: tr, StopAtFirstDivergence: true})
+	res := again(t, inMemory, replay.Config{Attempt: tr, StopAtFirstDivergence: true})
 	if len(res.Commands) != 2 || res.Diff.State != replay.NotTaken || res.Reproduced() {
 		t.Errorf("%+v", res)
 	}
@@ -170,12 +171,12 @@ func TestOutputDiffers(t *testing.T) {
 		}
 	}
 	tr.Entries[2].Executions[0].Output = []byte("another")
-	res := again(t, inMemory, replay.Config{Transcript: tr})
+	res := again(t, inMemory, replay.Config{Attempt: tr})
 	if !res.Reproduced() || res.Count(replay.OutputDiffers) != 1 || !strings.Contains(res.Commands[1].Difference, `recorded "another"`) {
 		t.Errorf("%+v", res)
 	}
 	tr.Entries[2].Executions[0].Tree = tr.Entries[0].Executions[0].Tree
-	res = again(t, inMemory, replay.Config{Transcript: tr})
+	res = again(t, inMemory, replay.Config{Attempt: tr})
 	if first := res.FirstDiverged(); res.Reproduced() || first == nil || first.Step != 2 || !strings.Contains(first.Difference, "the working tree is ") {
 		t.Errorf("%+v", res)
 	}
@@ -184,7 +185,7 @@ func TestOutputDiffers(t *testing.T) {
 // TestRunWithGit replays an attempt in a repository of git.
 func TestRunWithGit(t *testing.T) {
 	tr := record(t, withGit, work[1])
-	if res := again(t, withGit, replay.Config{Transcript: tr}); !res.Reproduced() || res.Diff.State != replay.Reproduced {
+	if res := again(t, withGit, replay.Config{Attempt: tr}); !res.Reproduced() || res.Diff.State != replay.Reproduced {
 		t.Errorf("%+v", res)
 	}
 }
@@ -195,11 +196,11 @@ func TestSubmission(t *testing.T) {
 	tr.Diff = nil
 	_, text, _ := strings.Cut(string(tr.Entries[8].Executions[0].Output), "\n")
 	tr.Outcome.Submission = []byte(text)
-	if res := again(t, inMemory, replay.Config{Transcript: tr}); res.Diff.State != replay.Reproduced || res.Diff.Source != "submission" {
+	if res := again(t, inMemory, replay.Config{Attempt: tr}); res.Diff.State != replay.Reproduced || res.Diff.Source != "submission" {
 		t.Errorf("%+v", res.Diff)
 	}
 	tr.Outcome.Submission = append(tr.Outcome.Submission, ' ')
-	if res := again(t, inMemory, replay.Config{Transcript: tr}); res.Diff.State != replay.Differs || res.Diff.Difference == "" {
+	if res := again(t, inMemory, replay.Config{Attempt: tr}); res.Diff.State != replay.Differs || res.Diff.Difference == "" {
 		t.Errorf("%+v", res.Diff)
 	}
 }
@@ -208,7 +209,7 @@ func TestInterruptedCommand(t *testing.T) {
 	tr := record(t, inMemory, "echo a", "sleep 1000 & exec 2>&-; echo b")
 	tr.Outcome.Class = trajectories.Interrupted
 	tr.Entries[2].Executions[0].Command, tr.Entries[2].Executions[0].ObservationEntry = "sleep 1000", -1
-	res := again(t, inMemory, replay.Config{Transcript: tr})
+	res := again(t, inMemory, replay.Config{Attempt: tr})
 	if len(res.Commands) != 2 || res.Commands[1].Match != replay.Skipped || !res.Reproduced() {
 		t.Errorf("%+v", res)
 	}
@@ -219,7 +220,7 @@ func TestStopped(t *testing.T) {
 	ctx, stop := context.WithCancelCause(t.Context())
 	sandbox, repo := inMemory(t)
 	res, err := replay.Run(ctx, replay.Config{
-		Environment: sandbox, Repository: repo, Command: command, Transcript: tr,
+		Environment: sandbox, Repository: repo, Command: command, Attempt: tr,
 		OnCommand: func(replay.Command) { stop(agent.ErrInterrupted) },
 	})
 	if !errors.Is(err, agent.ErrInterrupted) || len(res.Commands) != 1 || res.Diff.State != replay.NotTaken {

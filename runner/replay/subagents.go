@@ -26,17 +26,17 @@ type SubagentReplayer struct {
 // Rerun implements Tools.Rerun. It reruns the commands of the subagents that a call
 // started, in order, in the sandbox of the caller. The calls in these commands rerun
 // nested subagents.
-func (s SubagentReplayer) Rerun(ctx context.Context, call trajectories.RecordedToolCall, req env.ToolRequest) error {
+func (s SubagentReplayer) Rerun(ctx context.Context, call trajectories.ToolCall, req env.ToolRequest) error {
 	for _, child := range call.Children() {
 		path, ok := s.Journals[child.Child]
 		if !ok {
 			return fmt.Errorf("no journal of subagent %d", child.Child)
 		}
-		transcript, err := trajectories.BuildTranscript(trajectories.Read(path))
+		attempt, err := trajectories.Fold(trajectories.Read(path))
 		if err != nil {
 			return fmt.Errorf("read subagent %d: %w", child.Child, err)
 		}
-		if err := s.rerunAll(ctx, commandsOf(transcript), req.Nested); err != nil {
+		if err := s.rerunAll(ctx, commandsOf(attempt), req.Nested); err != nil {
 			return fmt.Errorf("subagent %d: %w", child.Child, err)
 		}
 	}
@@ -64,7 +64,7 @@ func (s SubagentReplayer) rerunAll(ctx context.Context, commands []recordedComma
 		if err != nil {
 			return orCause(ctx, err)
 		}
-		if finding := Compare(r.execution.Execution, got, s.Ignore); finding.Match == Diverged && !s.Force {
+		if finding := Compare(r.execution, got, s.Ignore); finding.Match == Diverged && !s.Force {
 			return fmt.Errorf("step %d diverged: %s", r.step, finding.Difference)
 		}
 	}

@@ -60,7 +60,7 @@ func TestSubagentReplayer(t *testing.T) {
 		"not there":   {`{"children":[{"child":9}]}`, "no journal of subagent 9"},
 		"not to read": {`{"children":[{"child":3}]}`, "read subagent 3"},
 	} {
-		err := children.Rerun(t.Context(), trajectories.RecordedToolCall{ToolCall: trajectories.ToolCall{Details: []byte(c.details)}}, env.ToolRequest{Nested: sandbox})
+		err := children.Rerun(t.Context(), trajectories.ToolCall{Details: []byte(c.details)}, env.ToolRequest{Nested: sandbox})
 		switch {
 		case c.want == "" && err != nil:
 			t.Errorf("%s: %v", name, err)

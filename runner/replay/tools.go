@@ -23,12 +23,12 @@ type Tools struct {
 	// Rerun repeats the effects of a call in the sandbox, such as the commands of a
 	// subagent, before the caller receives the recorded answer. If Rerun fails, the
 	// caller receives the error instead, which causes a difference. It may be nil.
-	Rerun func(ctx context.Context, c trajectories.RecordedToolCall, r env.ToolRequest) error
+	Rerun func(ctx context.Context, c trajectories.ToolCall, r env.ToolRequest) error
 }
 
 // For returns the tools for a recorded command. t may be nil for an attempt without
 // tools; For then returns nil unless the command has recorded calls.
-func (t *Tools) For(recorded *trajectories.RecordedExecution) *env.Tools {
+func (t *Tools) For(recorded *trajectories.Execution) *env.Tools {
 	if t == nil {
 		if len(recorded.ToolCalls) == 0 {
 			return nil
@@ -43,7 +43,7 @@ func (t *Tools) For(recorded *trajectories.RecordedExecution) *env.Tools {
 type recordedTools struct {
 	*Tools
 	mu        sync.Mutex
-	remaining []trajectories.RecordedToolCall
+	remaining []trajectories.ToolCall
 }
 
 // unrecordedAnswer is the answer to a call that was not recorded. It differs from every
@@ -65,12 +65,12 @@ func (r *recordedTools) answer(ctx context.Context, req env.ToolRequest) env.Too
 
 // take removes and returns the first recorded call that equals req. Concurrent calls
 // may arrive in another order than recorded.
-func (r *recordedTools) take(req env.ToolRequest) (trajectories.RecordedToolCall, bool) {
+func (r *recordedTools) take(req env.ToolRequest) (trajectories.ToolCall, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	at := slices.IndexFunc(r.remaining, func(call trajectories.RecordedToolCall) bool { return sameCall(call, req) })
+	at := slices.IndexFunc(r.remaining, func(call trajectories.ToolCall) bool { return sameCall(call, req) })
 	if at < 0 {
-		return trajectories.RecordedToolCall{}, false
+		return trajectories.ToolCall{}, false
 	}
 	call := r.remaining[at]
 	r.remaining = slices.Delete(r.remaining, at, at+1)
@@ -79,7 +79,7 @@ func (r *recordedTools) take(req env.ToolRequest) (trajectories.RecordedToolCall
 
 // sameCall reports whether a call equals a recorded one. It encodes the arguments to
 // JSON and back first, as the recording did.
-func sameCall(recorded trajectories.RecordedToolCall, req env.ToolRequest) bool {
+func sameCall(recorded trajectories.ToolCall, req env.ToolRequest) bool {
 	if len(req.Args) == 0 {
 		return recorded.Name == "" && len(recorded.Args) == 0
 	}

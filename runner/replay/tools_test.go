@@ -13,13 +13,13 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-func called(name string, output string, code int, args ...string) trajectories.RecordedToolCall {
-	return trajectories.RecordedToolCall{ToolCall: trajectories.ToolCall{Name: name, Args: args, Output: trajectories.Bytes(output), Errors: trajectories.Bytes("!"), ExitCode: code}}
+func called(name string, output string, code int, args ...string) trajectories.ToolCall {
+	return trajectories.ToolCall{Name: name, Args: args, Output: trajectories.Bytes(output), Errors: trajectories.Bytes("!"), ExitCode: code}
 }
 
 // TestRecordedTools answers calls from the recording.
 func TestRecordedTools(t *testing.T) {
-	ran := &trajectories.RecordedExecution{ToolCalls: []trajectories.RecordedToolCall{
+	ran := &trajectories.Execution{ToolCalls: []trajectories.ToolCall{
 		called("note", "1", 0, "add", "x"), called("notes", "first", 0), called("note", "2", 0, "add", "y"), called("notes", "second", 3),
 		called("", "usage", 0), called("odd", "odd", 0, "a\uFFFDb"),
 	}}
@@ -62,10 +62,10 @@ func TestRecordedTools(t *testing.T) {
 
 func TestDisabledTools(t *testing.T) {
 	var off *replay.Tools
-	if off.For(&trajectories.RecordedExecution{}) != nil {
+	if off.For(&trajectories.Execution{}) != nil {
 		t.Error("a command is given tools that it never had")
 	}
-	asks := off.For(&trajectories.RecordedExecution{ToolCalls: []trajectories.RecordedToolCall{called("notes", "x", 0)}})
+	asks := off.For(&trajectories.Execution{ToolCalls: []trajectories.ToolCall{called("notes", "x", 0)}})
 	if a := asks.Handle(t.Context(), env.ToolRequest{Args: []string{"notes"}}); string(a.Stdout) != "x" {
 		t.Errorf("%+v", a)
 	}
@@ -74,14 +74,14 @@ func TestDisabledTools(t *testing.T) {
 // TestRerun repeats the effects of calls in the sandbox.
 func TestRerun(t *testing.T) {
 	var seen []string
-	tools := &replay.Tools{Rerun: func(_ context.Context, c trajectories.RecordedToolCall, q env.ToolRequest) error {
+	tools := &replay.Tools{Rerun: func(_ context.Context, c trajectories.ToolCall, q env.ToolRequest) error {
 		seen = append(seen, c.Name+" in "+q.Dir)
 		if c.Name == "chain" {
 			return errors.New("it went otherwise")
 		}
 		return nil
 	}}
-	asks := tools.For(&trajectories.RecordedExecution{ToolCalls: []trajectories.RecordedToolCall{called("delegate", "done", 0), called("chain", "done", 0)}})
+	asks := tools.For(&trajectories.Execution{ToolCalls: []trajectories.ToolCall{called("delegate", "done", 0), called("chain", "done", 0)}})
 	for name, want := range map[string]string{"delegate": "done", "chain": ""} {
 		a := asks.Handle(t.Context(), env.ToolRequest{Args: []string{name}, Dir: "/w"})
 		if string(a.Stdout) != want || want == "" && !strings.Contains(string(a.Stderr), "it went otherwise") {
@@ -119,9 +119,10 @@ func TestReplayCallsNoTools(t *testing.T) {
 	tr := record(t, inMemory, "cat a.txt", "echo two >> a.txt")
 	ask := trajectories.Entry{
 		Message: trajectories.Message{Cause: trajectories.CauseReply, Actions: []string{"mini-tool note add x"}},
-		Executions: []trajectories.RecordedExecution{{Record: 100, ObservationEntry: -1, ToolCalls: []trajectories.RecordedToolCall{called("note", "kept as 7\n", 0, "add", "x")}, Execution: trajectories.Execution{
+		Executions: []trajectories.Execution{{
+			Record: 100, ObservationEntry: -1, ToolCalls: []trajectories.ToolCall{called("note", "kept as 7\n", 0, "add", "x")},
 			Command: "mini-tool note add x", Output: trajectories.Bytes("kept as 7\n!"), Bytes: 11,
-		}}},
+		}},
 	}
 	tr.Entries = append(tr.Entries, ask)
 	prepared := 0
@@ -130,7 +131,7 @@ func TestReplayCallsNoTools(t *testing.T) {
 		memory, repo := inMemory(t)
 		sandbox := &toolSandbox{Environment: memory}
 		res, err := replay.Run(t.Context(), replay.Config{
-			Environment: sandbox, Repository: repo, Command: command, Transcript: tr, Scrub: true,
+			Environment: sandbox, Repository: repo, Command: command, Attempt: tr, Scrub: true,
 			Tools: &replay.Tools{Prepare: func(context.Context, env.Environment) error { prepared++; return nil }},
 		})
 		if err != nil || sandbox.asked != 1 {

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,7 +9,7 @@ import (
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/model"
-	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -108,18 +107,18 @@ func (e *UnknownInstanceError) Error() string {
 
 // FindInstance returns the instance of a run with an id. The error is an
 // *UnknownInstanceError if the run has no attempt at it.
-func FindInstance(run *runner.Run, id string) (runner.Instance, error) {
-	i := slices.IndexFunc(run.Instances, func(in runner.Instance) bool { return in.ID == id })
-	if i < 0 {
-		return runner.Instance{}, &UnknownInstanceError{
+func FindInstance(run *runs.Run, id string) (runs.Instance, error) {
+	in, ok := run.Find(id)
+	if !ok {
+		return runs.Instance{}, &UnknownInstanceError{
 			ID: id, Run: run.Dir, Known: len(run.Instances), NotStarted: notStarted(run), Similar: similarIDs(run, id),
 		}
 	}
-	return run.Instances[i], nil
+	return in, nil
 }
 
 // NewDetail describes one instance of a run. The error is that of FindInstance.
-func NewDetail(run *runner.Run, id string, now time.Time) (Detail, error) {
+func NewDetail(run *runs.Run, id string, now time.Time) (Detail, error) {
 	in, err := FindInstance(run, id)
 	if err != nil {
 		return Detail{}, err
@@ -139,7 +138,7 @@ func NewDetail(run *runner.Run, id string, now time.Time) (Detail, error) {
 	if in.Result != nil {
 		d.ShownAttempt, d.Warnings = in.Result.Attempt, in.Result.Warnings
 	}
-	hasRepetitions := slices.ContainsFunc(attempts, func(a runner.Attempt) bool { return a.Repetition > 1 })
+	hasRepetitions := slices.ContainsFunc(attempts, func(a runs.Attempt) bool { return a.Repetition > 1 })
 	for _, a := range attempts[max(0, len(attempts)-maxListedAttempts):] {
 		totals := a.Totals()
 		attempt := Attempt{
@@ -155,11 +154,7 @@ func NewDetail(run *runner.Run, id string, now time.Time) (Detail, error) {
 		}
 		d.AttemptList = append(d.AttemptList, attempt)
 	}
-	for _, a := range attempts {
-		if a.Number != d.ShownAttempt {
-			continue
-		}
-		var err error
+	if a := in.Attempt(d.ShownAttempt); a != nil {
 		if d.LastSteps, err = readLastSteps(a.Journal); err != nil {
 			d.Unreadable = append(d.Unreadable, err.Error())
 		}
@@ -191,27 +186,19 @@ func readLastSteps(journal string) ([]LastStep, error) {
 // addRecord updates the step with a record. It ignores records that it cannot
 // decode.
 func (s *LastStep) addRecord(rec trajectories.Record) {
-	switch rec.Type {
-	case trajectories.TypeCall:
-		var c trajectories.Call
-		if json.Unmarshal(rec.Data, &c) == nil {
-			s.CallError = truncate(c.Error, maxStepText)
+	if c, ok := trajectories.DecodeAs[trajectories.Call](rec); ok {
+		s.CallError = truncate(c.Error, maxStepText)
+	}
+	if m, ok := trajectories.DecodeAs[trajectories.Message](rec); ok && m.Role == model.Assistant {
+		s.Reply = tail(m.Content)
+		if len(m.Actions) == 1 {
+			s.Command, s.Unfinished = truncate(m.Actions[0], maxStepText), true
 		}
-	case trajectories.TypeMessage:
-		var m trajectories.Message
-		if json.Unmarshal(rec.Data, &m) == nil && m.Role == model.Assistant {
-			s.Reply = tail(m.Content)
-			if len(m.Actions) == 1 {
-				s.Command, s.Unfinished = truncate(m.Actions[0], maxStepText), true
-			}
-		}
-	case trajectories.TypeExecution:
-		var e trajectories.Execution
-		if json.Unmarshal(rec.Data, &e) == nil {
-			s.Command, s.Unfinished, s.Reply = truncate(e.Command, maxStepText), false, ""
-			s.ExitCode, s.TimedOut, s.Seconds = e.ExitCode, e.TimedOut, time.Duration(e.Duration).Seconds()
-			s.Output, s.Exception = tail(string(e.Output)), truncate(e.Exception, maxStepText)
-		}
+	}
+	if e, ok := trajectories.DecodeAs[trajectories.Execution](rec); ok {
+		s.Command, s.Unfinished, s.Reply = truncate(e.Command, maxStepText), false, ""
+		s.ExitCode, s.TimedOut, s.Seconds = e.ExitCode, e.TimedOut, time.Duration(e.Duration).Seconds()
+		s.Output, s.Exception = tail(string(e.Output)), truncate(e.Exception, maxStepText)
 	}
 }
 
@@ -233,7 +220,7 @@ const maxSimilar = 3
 // similarIDs returns known ids that the user may have meant. If some instances
 // have not started, it suggests only ids with the same digits and ids that contain
 // id, because id probably belongs to an instance that has not started.
-func similarIDs(run *runner.Run, id string) []string {
+func similarIDs(run *runs.Run, id string) []string {
 	var ids []string
 	unstarted := notStarted(run) > 0
 	for _, in := range run.Instances {

@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"github.com/minibench/mini/model"
-	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/runner/grade/tampering"
 	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
 )
@@ -273,7 +273,7 @@ func TestUnknownInstance(t *testing.T) {
 			t.Errorf("%q: %v\nwant %s", id, err, want)
 		}
 	}
-	_, err := report.NewDetail(&runner.Run{Dir: "run"}, "a", began)
+	_, err := report.NewDetail(&runs.Run{Dir: "run"}, "a", began)
 	if err == nil || err.Error() != `run has no instance "a": it has none yet` {
 		t.Errorf("empty run: %v", err)
 	}

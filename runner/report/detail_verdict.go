@@ -23,11 +23,12 @@ type VerdictDetail struct {
 	// Repetition is the repetition that made the patch; 0 if there is only one.
 	Repetition int            `json:"sample,omitempty"`
 	Class      verdicts.Class `json:"class"`
-	// Rewards and Steps are those of a Harbor task.
-	Rewards map[string]float64     `json:"rewards,omitempty"`
-	Steps   []verdicts.StepVerdict `json:"steps,omitempty"`
-	Reason  string                 `json:"reason,omitempty"`
-	Hint    string                 `json:"hint,omitempty"`
+	// Rewards, SharedRewards and Steps are those of a Harbor task; see verdicts.Record.
+	Rewards       map[string]float64     `json:"rewards,omitempty"`
+	SharedRewards map[string]float64     `json:"shared_rewards,omitempty"`
+	Steps         []verdicts.StepVerdict `json:"steps,omitempty"`
+	Reason        string                 `json:"reason,omitempty"`
+	Hint          string                 `json:"hint,omitempty"`
 	// Stale reports whether the verdict is on an earlier submission.
 	Stale   bool    `json:"stale,omitempty"`
 	Seconds float64 `json:"duration_seconds"`
@@ -79,7 +80,7 @@ func (d *Detail) AddVerdicts(set verdicts.Set, submissions Predictions) {
 		}
 		record := baselines.withBaseline(v.Record)
 		detail := VerdictDetail{
-			RunID: record.RunID, Model: record.Model, Class: record.Class, Rewards: record.Rewards, Steps: record.Steps, Reason: record.Reason, Hint: record.Hint,
+			RunID: record.RunID, Model: record.Model, Class: record.Class, Rewards: record.Rewards, SharedRewards: record.SharedRewards, Steps: record.Steps, Reason: record.Reason, Hint: record.Hint,
 			Stale: submissions.isStale(record), Seconds: record.Seconds, Runs: len(record.Runs), Flags: record.Flags,
 			ResolvedWithoutSuspect: record.ResolvedWithoutSuspect, ForeignLog: record.ForeignLog, Gold: record.Gold, Noop: record.Noop,
 			countsTime: submissions.matches(record) && record.Repetition <= 1 && record.ReusedFrom == "",
@@ -147,6 +148,9 @@ func (v VerdictDetail) text(dir string, width int) string {
 	var b strings.Builder
 	b.WriteString(table.Paragraph(head, width, 0, 4))
 	b.WriteString(table.Paragraph(about, width, 2, 2))
+	if len(v.SharedRewards) > 0 {
+		b.WriteString(table.Paragraph("in the container of the agent: rewards "+rewardsText(v.SharedRewards), width, 2, 4))
+	}
 	for _, s := range v.Steps {
 		b.WriteString(table.Paragraph(fmt.Sprintf("step %s: %s, %s", s.Name, withSpaces(string(s.Class)), cmp.Or(s.Reason, "rewards "+rewardsText(s.Rewards))), width, 2, 4))
 	}

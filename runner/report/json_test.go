@@ -12,6 +12,7 @@ import (
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -24,7 +25,7 @@ func TestLines(t *testing.T) {
 	}
 	defer folder.Close()
 	var out bytes.Buffer
-	log := runner.NewLog(folder, report.NewJSONPrinter(&out).Event)
+	log := runner.NewLog(folder, report.NewJSONPrinter(&out))
 	for _, e := range []runner.Event{
 		{Type: runner.RunStarted, Total: 2, Workers: 1},
 		{Type: runner.PhaseChanged, Phase: runner.PhaseThinking, Instance: "a", Step: 1},
@@ -34,7 +35,7 @@ func TestLines(t *testing.T) {
 			Class: trajectories.Environment, ExitStatus: "ContainerDied", Steps: 3, Cost: 0.5, Error: "gone", Stack: "secret",
 			Usage: model.Usage{Prompt: 70, Completion: 8}, Start: began, End: began.Add(1500 * time.Millisecond),
 		}},
-		{Type: runner.RunFinished, Summary: &runner.Summary{Instances: 2, Unstarted: 1}},
+		{Type: runner.RunFinished, Summary: &runs.Summary{Instances: 2, Unstarted: 1}},
 	} {
 		log.Emit(e)
 	}
@@ -48,6 +49,9 @@ func TestLines(t *testing.T) {
 	want := `"steps":3,"usage":{"prompt_tokens":70,"completion_tokens":8},"patch_bytes":0`
 	if !bytes.Contains(written, []byte(want)) || !bytes.Contains(written, []byte(`"cost":0.5,"elapsed":1.5,`)) {
 		t.Errorf("what the attempt took is not in %s", written)
+	}
+	if first := []byte(`{"type":"run_started","version":1,"time":`); !bytes.HasPrefix(written, first) {
+		t.Errorf("the first line has no version: %s", written)
 	}
 	if bytes.Contains(written, []byte("secret")) {
 		t.Errorf("an outcome's stack is in %s", written)

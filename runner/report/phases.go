@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/minibench/mini/internal/table"
-	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
 )
@@ -98,7 +98,7 @@ func sumPhases(times []phaseTime) []Phase {
 
 // AddEvaluationTimes adds the phase evaluation. It has the durations of the newest
 // evaluation of the run's own submissions, without reused verdicts.
-func (s *Summary) AddEvaluationTimes(set verdicts.Set, run *runner.Run) {
+func (s *Summary) AddEvaluationTimes(set verdicts.Set, run *runs.Run) {
 	runID := ""
 	for _, score := range s.Verdicts { // newest last
 		if score.HasRun {

@@ -14,12 +14,16 @@ import (
 
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/batch"
 	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
 )
 
 // PlainPrinter writes events as lines of text.
 type PlainPrinter struct {
+	// State is the state of the batch. Print and PrintProblem expect that it was
+	// updated with the event.
+	State *batch.State
 	// Width returns the current width in cells, or 0 for unlimited lines. The
 	// printer truncates lines about steps to this width and wraps other lines
 	// between words. A nil Width means unlimited.
@@ -28,13 +32,10 @@ type PlainPrinter struct {
 	Patches int
 
 	w             io.Writer
-	total         int
-	done          int
-	evaluated     int
 	width         int // width of the instance column
 	steps         *rate.Limiter
-	providerLines rate.Sometimes  // limits the lines about the provider
-	warned        map[string]bool // printed warnings, by MessagePattern
+	providerLines rate.Sometimes // limits the lines about the provider
+	warnings      batch.Warnings
 	queued        map[string]bool // printed reasons for waits, by queueKey
 }
 
@@ -48,9 +49,6 @@ const (
 // providerInterval is the minimum interval between lines about a busy provider.
 const providerInterval = 30 * time.Second
 
-// maxWarnings is the maximum number of printed warnings.
-const maxWarnings = 1000
-
 // Limits of reasons for waits.
 const (
 	maxQueued = 10_000 // printed reasons
@@ -61,10 +59,10 @@ const (
 const maxCommand = 72
 
 // NewPlainPrinter returns a PlainPrinter that writes to w. ids determines the
-// width of the instance column.
+// width of the instance column. The printer has a state of its own.
 func NewPlainPrinter(w io.Writer, ids []string) *PlainPrinter {
 	p := &PlainPrinter{
-		w: w, warned: map[string]bool{}, queued: map[string]bool{}, steps: rate.NewLimiter(stepRate, stepBurst),
+		State: batch.New(), w: w, warnings: batch.Warnings{}, queued: map[string]bool{}, steps: rate.NewLimiter(stepRate, stepBurst),
 		providerLines: rate.Sometimes{First: 3, Interval: providerInterval},
 	}
 	for _, id := range ids {
@@ -73,11 +71,16 @@ func NewPlainPrinter(w io.Writer, ids []string) *PlainPrinter {
 	return p
 }
 
-// Event prints an event. It ignores write errors.
+// Event updates the state with an event and prints the event.
 func (p *PlainPrinter) Event(e runner.Event) {
+	p.State.Update(e)
+	p.Print(e)
+}
+
+// Print prints an event. It ignores write errors.
+func (p *PlainPrinter) Print(e runner.Event) {
 	switch e.Type {
 	case runner.RunStarted:
-		p.total = e.Total - e.Skipped
 		if e.Skipped > 0 {
 			p.write("", 0, "skipping %d of %d %s, which have a result", e.Skipped, e.Total, taskNoun(e))
 		}
@@ -91,7 +94,7 @@ func (p *PlainPrinter) Event(e runner.Event) {
 		p.phase(e)
 	case runner.SandboxReady:
 		p.printf(e, "sandbox ready after %s", secondsText(e.Elapsed))
-		p.warn(e, e.Warnings...)
+		p.warn(e)
 	case runner.CommandFinished:
 		if p.steps.Allow() {
 			p.printShort(e, "step %-3d %s  %s", e.Step, exitText(e), truncateCommand(e.Command))
@@ -105,14 +108,14 @@ func (p *PlainPrinter) Event(e runner.Event) {
 	case runner.ProviderChanged:
 		p.provider(e)
 	case runner.ControlApplied:
-		p.controlled(e)
+		p.printf(e, "%s (%s)", e.Text, runner.SourceName(e.Source))
 	case runner.SandboxKept:
 		p.printf(e, "%s", e.Text)
 	case runner.Warning:
-		p.warn(e, e.Text)
+		p.warn(e)
 	case runner.AttemptFinished:
 		p.outcome(e)
-		p.warn(e, e.Outcome.Warnings...)
+		p.warn(e)
 	case runner.EvaluationRunStarted:
 		p.printf(e, "%s", purposeText(e.Text))
 	case runner.Verdict:
@@ -147,9 +150,6 @@ func queueKey(e runner.Event) string {
 // outcome prints the end of an attempt.
 func (p *PlainPrinter) outcome(e runner.Event) {
 	o := e.Outcome
-	if !e.WillRetry {
-		p.done++
-	}
 	mark := "ok"
 	if !o.Class.IsResult() {
 		mark = "FAIL"
@@ -157,7 +157,7 @@ func (p *PlainPrinter) outcome(e runner.Event) {
 	if e.WillRetry {
 		mark = "retry"
 	}
-	p.write("", 6, "[%d/%d] %s %-5s %s  %s  %s  %s%s", p.done, p.total, p.name(e), mark,
+	p.write("", 6, "[%d/%d] %s %-5s %s  %s  %s  %s%s", p.State.Done, p.State.Total, p.name(e), mark,
 		o.ExitStatus, text.Count(o.Steps, "step"), CostText(o.Cost, o.Usage.Unpriced == 0), secondsText(o.ActiveDuration().Seconds()),
 		patchNote(o))
 	if o.Error != "" {
@@ -166,15 +166,6 @@ func (p *PlainPrinter) outcome(e runner.Event) {
 	if o.Hint != "" && !e.WillRetry {
 		p.printf(e, "  %s", o.Hint)
 	}
-}
-
-// controlled prints a request that a user sent to the run.
-func (p *PlainPrinter) controlled(e runner.Event) {
-	p.total = e.Total
-	if e.Class != "" { // the task had ended and runs again
-		p.done--
-	}
-	p.printf(e, "%s (%s)", e.Text, runner.SourceName(e.Source))
 }
 
 // provider prints the state of a busy model provider, at limited intervals.
@@ -202,15 +193,11 @@ func ProviderText(s runner.ProviderState) string {
 	return strings.Join(parts, ", ")
 }
 
-// warn prints warnings, but only one for each MessagePattern. events.jsonl has all
-// warnings.
-func (p *PlainPrinter) warn(e runner.Event, texts ...string) {
-	for _, text := range texts {
-		pattern := MessagePattern(text, e.Instance)
-		if !p.warned[pattern] && len(p.warned) < maxWarnings {
-			p.warned[pattern] = true
-			p.printf(e, "warning: %s", text)
-		}
+// warn prints the warnings of an event, unless a similar one was printed. events.jsonl
+// has all warnings.
+func (p *PlainPrinter) warn(e runner.Event) {
+	for _, text := range p.warnings.New(e) {
+		p.printf(e, "warning: %s", text)
 	}
 }
 
@@ -255,27 +242,21 @@ func exitText(e runner.Event) string {
 
 func (p *PlainPrinter) name(e runner.Event) string { return fmt.Sprintf("%-*s", p.width, e.TaskID()) }
 
-// ProblemEvent prints an event only if it is a problem: the end of an attempt
+// PrintProblem prints an event only if it is a problem: the end of an attempt
 // without a result (unless it was interrupted or will be retried), a final
 // infrastructure failure of an evaluation, or a warning.
-func (p *PlainPrinter) ProblemEvent(e runner.Event) {
+func (p *PlainPrinter) PrintProblem(e runner.Event) {
 	switch e.Type {
-	case runner.RunStarted:
-		p.total = e.Total - e.Skipped
-	case runner.SandboxReady:
-		p.warn(e, e.Warnings...)
-	case runner.Warning:
-		p.warn(e, e.Text)
+	case runner.SandboxReady, runner.Warning:
+		p.warn(e)
 	case runner.AttemptFinished:
-		switch {
-		case e.WillRetry, e.Outcome.Class == trajectories.Interrupted: // interrupted by the user
+		if e.WillRetry || e.Outcome.Class == trajectories.Interrupted { // interrupted by the user
 			return
-		case e.Outcome.Class.IsResult():
-			p.done++
-		default:
+		}
+		if !e.Outcome.Class.IsResult() {
 			p.outcome(e)
 		}
-		p.warn(e, e.Outcome.Warnings...)
+		p.warn(e)
 	case runner.Verdict:
 		if e.Verdict == string(verdicts.Infrastructure) && !e.WillRetry {
 			p.verdict(e)
@@ -287,12 +268,9 @@ func (p *PlainPrinter) ProblemEvent(e runner.Event) {
 // patches. During a run the line of a verdict is not numbered, because the numbers
 // of other lines count attempts.
 func (p *PlainPrinter) verdict(e runner.Event) {
-	if !e.WillRetry {
-		p.evaluated++
-	}
 	text := VerdictText(e)
 	if p.Patches > 0 {
-		p.write("", 6, "[%d/%d] %s  %s", p.evaluated, p.Patches, p.name(e), text)
+		p.write("", 6, "[%d/%d] %s  %s", p.State.Evaluated, p.Patches, p.name(e), text)
 	} else {
 		p.printf(e, "verdict: %s", text)
 	}
@@ -336,18 +314,15 @@ func purposeText(purpose string) string {
 	return "evaluating"
 }
 
-// JSONPrinter writes the same lines as events.jsonl, for programs that follow a run.
-type JSONPrinter struct{ w io.Writer }
-
-// NewJSONPrinter returns a JSONPrinter that writes to w.
-func NewJSONPrinter(w io.Writer) *JSONPrinter { return &JSONPrinter{w: w} }
-
-// Event writes an event. It ignores write errors.
-func (l *JSONPrinter) Event(e runner.Event) {
-	if e.IsTransient() {
-		return
-	}
-	if line, err := e.Line(); err == nil {
-		_, _ = l.w.Write(line)
+// NewJSONPrinter returns a function that writes events to w as the lines of
+// events.jsonl, for programs that follow a run. It ignores write errors.
+func NewJSONPrinter(w io.Writer) func(runner.Event) {
+	return func(e runner.Event) {
+		if e.IsTransient() {
+			return
+		}
+		if line, err := e.Line(); err == nil {
+			_, _ = w.Write(line)
+		}
 	}
 }

@@ -111,7 +111,7 @@ func TestRenderers(t *testing.T) {
 				}
 			}
 		},
-		"problems.txt": func(w io.Writer) func(runner.Event) { return report.NewPlainPrinter(w, ids).ProblemEvent },
+		"problems.txt": func(w io.Writer) func(runner.Event) { return problemPrinter(w, ids) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // with a fake clock
@@ -123,6 +123,15 @@ func TestRenderers(t *testing.T) {
 				golden(t, name, out.String())
 			})
 		})
+	}
+}
+
+// problemPrinter returns a function that prints only problems.
+func problemPrinter(w io.Writer, ids []string) func(runner.Event) {
+	p := report.NewPlainPrinter(w, ids)
+	return func(e runner.Event) {
+		p.State.Update(e)
+		p.PrintProblem(e)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/minibench/mini/internal/table"
 	"github.com/minibench/mini/internal/text"
-	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/runner/stats"
 	"github.com/minibench/mini/runner/verdicts"
 )
@@ -52,8 +52,8 @@ type PassAt struct {
 
 // NewRepetitionSummary summarizes the instances of a run with these ids. It returns
 // nil if the run has only one repetition.
-func NewRepetitionSummary(run *runner.Run, ids []string) *RepetitionSummary {
-	instances := slices.DeleteFunc(slices.Clone(run.Instances), func(in runner.Instance) bool {
+func NewRepetitionSummary(run *runs.Run, ids []string) *RepetitionSummary {
+	instances := slices.DeleteFunc(slices.Clone(run.Instances), func(in runs.Instance) bool {
 		return !slices.Contains(ids, in.ID)
 	})
 	return newRepetitionSummary(run, instances, len(ids))
@@ -67,7 +67,7 @@ func (s *RepetitionSummary) Write(w io.Writer, width int) error {
 
 // newRepetitionSummary summarizes instances that have an attempt. requested is the
 // number of all selected instances.
-func newRepetitionSummary(run *runner.Run, instances []runner.Instance, requested int) *RepetitionSummary {
+func newRepetitionSummary(run *runs.Run, instances []runs.Instance, requested int) *RepetitionSummary {
 	s := &RepetitionSummary{PerInstance: run.Manifest.Repetitions()}
 	for _, in := range instances {
 		for _, r := range in.Repetitions {
@@ -105,7 +105,7 @@ func newRepetitionSummary(run *runner.Run, instances []runner.Instance, requeste
 type resultCount struct{ requested, resolved int }
 
 // add counts a result and returns 1 if it is resolved.
-func (s *RepetitionSummary) add(r runner.Result) int {
+func (s *RepetitionSummary) add(r runs.Result) int {
 	if !r.Class.IsResult() {
 		return 0
 	}

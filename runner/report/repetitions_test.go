@@ -6,16 +6,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/trajectories"
 )
 
 // sampled returns an instance. Each letter is the result of a repetition: R resolved, u
 // unresolved, - without a verdict, x without a result.
-func sampled(id, ends string) runner.Instance {
-	in := runner.Instance{ID: id}
+func sampled(id, ends string) runs.Instance {
+	in := runs.Instance{ID: id}
 	for i, end := range ends {
-		r := runner.Result{Class: trajectories.Submitted, Repetition: i + 1, Attempt: i + 1}
+		r := runs.Result{Class: trajectories.Submitted, Repetition: i + 1, Attempt: i + 1}
 		verdict := map[rune]string{'R': "resolved", 'u': "unresolved"}[end]
 		if verdict != "" {
 			r.Verdict = &verdict
@@ -57,13 +57,13 @@ func TestRepetitionSummary(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			var list []runner.Instance
+			var list []runs.Instance
 			for i, ends := range tt.ends {
 				list = append(list, sampled(fmt.Sprint("i", i), ends))
 			}
-			run := &runner.Run{}
+			run := &runs.Run{}
 			if !tt.uneven {
-				run.Manifest.Sessions = []runner.Session{{Summary: &runner.Summary{Repetitions: longest(tt.ends)}}}
+				run.Manifest.Sessions = []runs.Session{{Summary: &runs.Summary{Repetitions: longest(tt.ends)}}}
 			}
 			s := newRepetitionSummary(run, list, tt.asked)
 			if tt.want == nil {
@@ -93,7 +93,7 @@ func longest(ends []string) int {
 // The text of a summary includes the repetitions.
 func TestRepetitionsInSummary(t *testing.T) {
 	var b bytes.Buffer
-	g := Summary{Instances: 1, Repetitions: newRepetitionSummary(&runner.Run{}, []runner.Instance{sampled("a", "RR")}, 1)}
+	g := Summary{Instances: 1, Repetitions: newRepetitionSummary(&runs.Run{}, []runs.Instance{sampled("a", "RR")}, 1)}
 	if err := g.Write(&b, 80); err != nil || !strings.Contains(b.String(), "pass@2 100.0%") {
 		t.Errorf("%v\n%s", err, &b)
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/model"
-	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/runner/grade"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/runner/stats"
 	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
@@ -33,7 +33,7 @@ type Evaluation struct {
 	Unfinished []string
 	// Run is the run that made the patches. Its costs, steps and times are added
 	// to the score. Run is nil if the patches were made elsewhere.
-	Run *runner.Run
+	Run *runs.Run
 	// IDs lists the selected instances; nil means all instances of Run and
 	// Records.
 	IDs      []string
@@ -57,8 +57,10 @@ type Score struct {
 	// Instances is the number of selected instances and the denominator of Rate.
 	// As in the official harness, an instance without a verdict counts as not
 	// resolved.
-	Instances int         `json:"instances"`
-	Rate      ResolveRate `json:"rate"`
+	Instances int `json:"instances"`
+	// Rate is nil if no instance has a verdict. NoRate then says why.
+	Rate   *ResolveRate `json:"rate,omitempty"`
+	NoRate string       `json:"no_rate,omitempty"`
 	// PerInstance is the largest number of attempts that count at an instance, if
 	// there are several (-k). The score is that of the first ones; see
 	// RepetitionSummary. It is 0 if there is only one.
@@ -328,7 +330,12 @@ func (b *scoreBuilder) computeRates() {
 	for _, c := range b.Classes {
 		autosubmitted += c.Autosubmitted
 	}
-	b.Rate = NewResolveRate(resolved, b.Instances)
+	if b.verdictCount() == 0 {
+		b.NoRate = b.noRateText()
+		return
+	}
+	rate := NewResolveRate(resolved, b.Instances)
+	b.Rate = &rate
 	if autosubmitted > 0 {
 		rate := NewResolveRate(b.submittedResolved, b.Instances)
 		b.WithoutAutosubmitted = &rate
@@ -374,7 +381,7 @@ func byCount(counts map[string]int) []string {
 // because a run may continue with another model. The baseline evaluations (gold,
 // noop) determine the quarantined instances; they have a score of their own only if
 // there are no other evaluations.
-func NewScores(set verdicts.Set, run *runner.Run, ids []string, now time.Time) []Score {
+func NewScores(set verdicts.Set, run *runs.Run, ids []string, now time.Time) []Score {
 	type group struct { // verdicts with a common score
 		runID     string
 		newest    time.Time // start of the newest test run
@@ -503,7 +510,7 @@ type Predictions map[string]trajectories.Prediction
 
 // ReadPredictions reads preds.json of a run. It returns nil if the file cannot be
 // read. Then no verdict matches the run.
-func ReadPredictions(run *runner.Run) Predictions {
+func ReadPredictions(run *runs.Run) Predictions {
 	if run == nil {
 		return nil
 	}

@@ -123,6 +123,9 @@ func TestSmallScores(t *testing.T) {
 		e    report.Evaluation
 	}{
 		{"none", report.Evaluation{RunID: "first"}},
+		{"unknown", report.Evaluation{RunID: "first", Unfinished: []string{"d"}, IDs: []string{"a", "b", "c", "d", "e"}, Records: []verdicts.Record{
+			verdict("a", verdicts.Infrastructure), verdict("b", verdicts.Infrastructure), verdict("c", verdicts.Error),
+		}}},
 		{"plain", report.Evaluation{RunID: "first", Records: []verdicts.Record{
 			verdict("a", verdicts.Resolved), verdict("b", verdicts.Unresolved), verdict("c", verdicts.Empty, func(r *verdicts.Record) { r.Seconds = 0 }),
 		}}},

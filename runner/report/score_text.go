@@ -48,6 +48,9 @@ func (s Score) headline() string {
 	if s.Baseline != "" {
 		return s.baselineText()
 	}
+	if s.Rate == nil {
+		return s.NoRate
+	}
 	label := text.Plural(s.Rate.Of, "instance") + " resolved"
 	if s.PerInstance > 1 {
 		label += fmt.Sprintf(" by the first of %d attempts", s.PerInstance)
@@ -84,11 +87,34 @@ func (s Score) baselineText() string {
 func (s Score) verdictCount() int {
 	n := 0
 	for _, c := range s.Classes {
-		if c.Class != verdicts.Infrastructure && c.Class != verdicts.Error {
+		if c.Class.IsVerdict() {
 			n += c.Count
 		}
 	}
 	return n
+}
+
+// noRateText says why there is no rate.
+func (s Score) noRateText() string {
+	var reasons []string
+	for _, c := range []struct {
+		count int
+		what  string
+	}{
+		{s.Count(verdicts.Infrastructure), "infrastructure"},
+		{s.Count(verdicts.Error), "error"},
+		{len(s.NotEvaluated), "not evaluated"},
+		{s.NoResult, "no submission"},
+	} {
+		if c.count > 0 {
+			reasons = append(reasons, fmt.Sprintf("%d %s", c.count, c.what))
+		}
+	}
+	line := "no rate, because no instance has a verdict"
+	if len(reasons) > 0 {
+		line += " (" + strings.Join(reasons, ", ") + ")"
+	}
+	return line
 }
 
 // text formats the rate.

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/minibench/mini/env"
-	"github.com/minibench/mini/internal/lazyregexp"
 	"github.com/minibench/mini/model"
-	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/batch"
 	"github.com/minibench/mini/runner/compare"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -86,7 +86,7 @@ type ClassSummary struct {
 }
 
 // StatusSummary summarizes the instances with one exit status. Reasons are their
-// errors, grouped by MessagePattern.
+// errors, grouped by batch.MessagePattern.
 type StatusSummary struct {
 	Status  string   `json:"exit_status"`
 	Count   int      `json:"count"`
@@ -143,7 +143,7 @@ type Row struct {
 
 // NewSummary summarizes a run. If ids is not nil, the summary covers only these
 // instances and counts those without an attempt as not started.
-func NewSummary(run *runner.Run, ids []string, now time.Time) Summary {
+func NewSummary(run *runs.Run, ids []string, now time.Time) Summary {
 	m := run.Manifest
 	summary := Summary{
 		Format: SummaryFormat, Run: run.Dir, State: stateOf(run),
@@ -158,7 +158,7 @@ func NewSummary(run *runner.Run, ids []string, now time.Time) Summary {
 		for _, id := range ids {
 			wanted[id] = true
 		}
-		instances = slices.DeleteFunc(slices.Clone(instances), func(in runner.Instance) bool { return !wanted[in.ID] })
+		instances = slices.DeleteFunc(slices.Clone(instances), func(in runs.Instance) bool { return !wanted[in.ID] })
 		summary.NotStarted = len(wanted) - len(instances)
 	} else {
 		summary.NotStarted = notStarted(run)
@@ -203,17 +203,14 @@ func NewSummary(run *runner.Run, ids []string, now time.Time) Summary {
 
 // add adds an instance to the totals and the phase times of its attempts to times.
 // It returns the row of the instance.
-func (s *Summary) add(run *runner.Run, in runner.Instance, now time.Time, times *[]phaseTime) Row {
+func (s *Summary) add(run *runs.Run, in runs.Instance, now time.Time, times *[]phaseTime) Row {
 	row := Row{ID: in.ID, Attempts: len(in.Attempts)}
 	attempts := in.Attempts
 	if r := in.Result; r != nil {
 		row.Class, row.Status, row.Steps = r.Class, r.ExitStatus, r.Steps
 		row.PatchBytes, row.Autosubmitted, row.Error, row.Hint = r.PatchBytes, r.Autosubmitted, r.Error, r.Hint
-		if len(attempts) == 0 { // only results.json is available
-			row.Attempts = max(1, r.Attempts)
-			for i := range in.Repetitions {
-				attempts = append(attempts, runner.Attempt{Result: &in.Repetitions[i]})
-			}
+		if len(in.Attempts) == 0 { // only results.json is available
+			row.Attempts, attempts = max(1, r.Attempts), in.AllAttempts()
 		}
 	}
 	unpriced := int64(0)
@@ -249,7 +246,7 @@ func (s *Summary) add(run *runner.Run, in runner.Instance, now time.Time, times 
 	return row
 }
 
-func stateOf(run *runner.Run) RunState {
+func stateOf(run *runs.Run) RunState {
 	sessions := run.Manifest.Sessions
 	switch {
 	case run.WorkerPID > 0:
@@ -263,7 +260,7 @@ func stateOf(run *runner.Run) RunState {
 // notStarted returns the number of selected instances without an attempt. It is a
 // lower bound, because the run records how many instances each session selected but
 // not their ids. The session with the most instances counts.
-func notStarted(run *runner.Run) int {
+func notStarted(run *runs.Run) int {
 	left := max(0, run.Manifest.Selected()-len(run.Instances))
 	if n := len(run.Manifest.Sessions); n > 0 {
 		if s := run.Manifest.Sessions[n-1].Summary; s != nil && s.Repetitions <= 1 { // otherwise Unstarted counts repetitions
@@ -279,7 +276,7 @@ const maxRanked = 10
 // secondsOf returns the duration of an attempt, in seconds. In an active run, an
 // attempt of the current session without an outcome lasts until now, even if its
 // journal has no recent records.
-func secondsOf(run *runner.Run, a runner.Attempt, now time.Time) float64 {
+func secondsOf(run *runs.Run, a runs.Attempt, now time.Time) float64 {
 	if a.Result != nil {
 		return a.Result.Seconds
 	}
@@ -318,7 +315,7 @@ func quantile(sorted []int, percent int) int {
 // Reason groups errors that differ only in names, numbers and paths.
 type Reason struct {
 	Count int `json:"count"`
-	// Pattern is the error with placeholders (see MessagePattern). Example is the
+	// Pattern is the error with placeholders (see batch.MessagePattern). Example is the
 	// id of one of the instances; Error and Hint are those of that instance.
 	Pattern string `json:"pattern"`
 	Error   string `json:"error"`
@@ -369,12 +366,13 @@ func (s *StatusSummary) add(r Row) {
 	if r.Error == "" {
 		return
 	}
-	pattern := MessagePattern(r.Error, r.ID)
+	text := truncate(r.Error, maxError)
+	pattern := batch.MessagePattern(text, r.ID)
 	i := slices.IndexFunc(s.Reasons, func(o Reason) bool { return o.Pattern == pattern })
 	if i < 0 {
 		i = len(s.Reasons)
 		s.Reasons = append(s.Reasons, Reason{
-			Pattern: pattern, Error: truncate(r.Error, maxError), Example: r.ID, Hint: r.Hint,
+			Pattern: pattern, Error: text, Example: r.ID, Hint: r.Hint,
 		})
 	}
 	s.Reasons[i].Count++
@@ -404,45 +402,6 @@ func rankOf(c trajectories.Class) int {
 		return i
 	}
 	return len(classOrder)
-}
-
-// variableParts lists patterns for the variable parts of errors, most specific
-// first.
-var variableParts = [...]struct {
-	pattern     *lazyregexp.Regexp
-	placeholder string
-}{
-	{lazyregexp.New(`\bsha256:[0-9a-fA-F]+|\b[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b`), "<id>"},
-	{lazyregexp.New(`(^|[\s"'=(:])(~|\.{1,2})?(/[\w.@+~-]+){2,}/?`), "${1}<path>"},
-	{lazyregexp.New(`\b[0-9a-fA-F]{8,}\b`), "<id>"},
-	{lazyregexp.New(`\b([0-9]+(\.[0-9]+)?(h|ms|µs|us|ns|m|s))+\b`), "<time>"},
-	{lazyregexp.New(`[0-9]+([.,][0-9]+)*`), "<n>"},
-}
-
-// minIDLength is the minimum length of an instance id that MessagePattern replaces.
-// A shorter id may be an ordinary word.
-const minIDLength = 4
-
-// MessagePattern returns the start of a message with placeholders for the instance
-// id, numbers, durations, paths and container ids. Similar messages have equal
-// patterns. What precedes a slash in instance is not part of the id: events of a sweep
-// have the combination there.
-func MessagePattern(text, instance string) string {
-	instance = instance[strings.LastIndexByte(instance, '/')+1:]
-	text = strings.Join(strings.Fields(truncate(text, maxError)), " ")
-	if len(instance) >= minIDLength {
-		// Image names contain the id in lower case and with "__" replaced.
-		lower := strings.ToLower(instance)
-		for _, name := range []string{
-			instance, lower, strings.ReplaceAll(lower, "__", "_1776_"), strings.ReplaceAll(lower, "__", "_s_"),
-		} {
-			text = strings.ReplaceAll(text, name, "<instance>")
-		}
-	}
-	for _, part := range variableParts {
-		text = part.pattern.ReplaceAllString(text, part.placeholder)
-	}
-	return text
 }
 
 // truncate returns s if it has at most limit bytes, otherwise at most its first

@@ -16,8 +16,8 @@ import (
 	"github.com/minibench/mini/internal/table"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/model"
-	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -89,12 +89,12 @@ func networkProof(text string) func(*trajectories.Outcome) {
 	return func(o *trajectories.Outcome) { o.NetworkProof = text }
 }
 
-func manifest(t *testing.T, dir string, selected int, class string, sessions ...runner.Session) {
+func manifest(t *testing.T, dir string, selected int, class string, sessions ...runs.Session) {
 	t.Helper()
-	data, err := json.Marshal(runner.Manifest{
+	data, err := json.Marshal(runs.Manifest{
 		Format: trajectories.Format, MiniVersion: "v1", Sessions: sessions,
-		Dataset: runner.Dataset{Name: "verified.jsonl.gz", Selected: selected, Rows: 500},
-		Model:   runner.ClassAndName{Class: class, Name: "gpt-5-mini"}, Environment: runner.ClassAndName{Class: "docker"},
+		Dataset: runs.Dataset{Name: "verified.jsonl.gz", Selected: selected, Rows: 500},
+		Model:   runs.ClassAndName{Class: class, Name: "gpt-5-mini"}, Environment: runs.ClassAndName{Class: "docker"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -102,9 +102,9 @@ func manifest(t *testing.T, dir string, selected int, class string, sessions ...
 	writeFile(t, filepath.Join(dir, "run.json"), string(data))
 }
 
-func session(took time.Duration, notStarted int) runner.Session {
+func session(took time.Duration, notStarted int) runs.Session {
 	end := began.Add(took)
-	return runner.Session{Started: began, Ended: &end, Summary: &runner.Summary{Unstarted: notStarted}}
+	return runs.Session{Started: began, Ended: &end, Summary: &runs.Summary{Unstarted: notStarted}}
 }
 
 // bigRun writes a run with every kind of outcome, and with untrusted names and errors.
@@ -136,9 +136,9 @@ func bigRun(t *testing.T) {
 	manifest(t, "run", 60, "openai", session(2*time.Hour, 11))
 }
 
-func read(t *testing.T, dir string) *runner.Run {
+func read(t *testing.T, dir string) *runs.Run {
 	t.Helper()
-	run, err := runner.ReadRun(dir)
+	run, err := runs.Read(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,26 +208,26 @@ func TestShortSummary(t *testing.T) {
 	tests := []struct {
 		name, class string
 		selected    int
-		sessions    []runner.Session
+		sessions    []runs.Session
 		ids         []string
 		make        func(t *testing.T)
 	}{
-		{"one", "openai", 1, []runner.Session{session(time.Minute, 0)}, nil, func(t *testing.T) {
+		{"one", "openai", 1, []runs.Session{session(time.Minute, 0)}, nil, func(t *testing.T) {
 			writeJournal(t, "run", "a", 1, began, outcome(trajectories.Submitted, "Submitted", 3, cheap))
 		}},
-		{"none", "openai", 2, []runner.Session{{Started: began}}, nil, func(*testing.T) {}},
-		{"unpriced", "openai", 2, []runner.Session{session(time.Minute, 0)}, []string{"a", "b", "never-started"}, func(t *testing.T) {
+		{"none", "openai", 2, []runs.Session{{Started: began}}, nil, func(*testing.T) {}},
+		{"unpriced", "openai", 2, []runs.Session{session(time.Minute, 0)}, []string{"a", "b", "never-started"}, func(t *testing.T) {
 			writeJournal(t, "run", "a", 1, began, outcome(trajectories.Submitted, "Submitted", 3, unpriced))
 			writeJournal(t, "run", "b", 1, began, outcome(trajectories.Environment, "ContainerDied", 2, unpriced, failed("run command: ContainerDied", "")))
 			writeJournal(t, "run", "b", 2, began, outcome(trajectories.Environment, "ImageNotFound", 0, unpriced, failed("pull image x: ImageNotFound", "check the name")))
 			writeJournal(t, "run", "not-asked-for", 1, began, outcome(trajectories.Submitted, "Submitted", 3))
 		}},
-		{"unproven", "openai", 2, []runner.Session{session(time.Minute, 0)}, nil, func(t *testing.T) {
+		{"unproven", "openai", 2, []runs.Session{session(time.Minute, 0)}, nil, func(t *testing.T) {
 			writeJournal(t, "run", "a", 1, began, outcome(trajectories.Environment, "ContainerDied", 2, networkProof("unproven: DNS answers")))
 			writeJournal(t, "run", "a", 2, began, outcome(trajectories.Submitted, "Submitted", 3, networkProof("proven: DNS, API server")))
 			writeJournal(t, "run", "b", 1, began, outcome(trajectories.Submitted, "Submitted", 3, networkProof("unproven: the probe was killed")))
 		}},
-		{"scripted", "scripted", 2, []runner.Session{{Started: began}}, nil, func(t *testing.T) {
+		{"scripted", "scripted", 2, []runs.Session{{Started: began}}, nil, func(t *testing.T) {
 			writeJournal(t, "run", "a", 1, began, outcome(trajectories.Submitted, "Submitted", 3, unpriced))
 			writeJournal(t, "run", "b", 1, began, record{trajectories.TypeCall, trajectories.Call{}}, record{trajectories.TypeCall, trajectories.Call{}})
 		}},
@@ -248,12 +248,12 @@ func TestShortSummary(t *testing.T) {
 // of a killed session does not.
 func TestTimeOfRunningAttempt(t *testing.T) {
 	for worker, want := range map[int]float64{0: 2, 4711: 60} {
-		run := &runner.Run{
+		run := &runs.Run{
 			WorkerPID: worker,
-			Manifest:  runner.Manifest{Sessions: []runner.Session{{Started: began.Add(-time.Second)}}},
-			Instances: []runner.Instance{{ID: "a", Attempts: []runner.Attempt{
-				{Number: 1, Progress: runner.Totals{Start: began.Add(-time.Hour), End: began.Add(-time.Hour + time.Second)}},
-				{Number: 2, Progress: runner.Totals{Start: began, End: began.Add(time.Second)}},
+			Manifest:  runs.Manifest{Sessions: []runs.Session{{Started: began.Add(-time.Second)}}},
+			Instances: []runs.Instance{{ID: "a", Attempts: []runs.Attempt{
+				{Number: 1, Progress: runs.Totals{Start: began.Add(-time.Hour), End: began.Add(-time.Hour + time.Second)}},
+				{Number: 2, Progress: runs.Totals{Start: began, End: began.Add(time.Second)}},
 			}}},
 		}
 		if worker > 0 {
@@ -334,10 +334,10 @@ func TestNarrowerSession(t *testing.T) {
 		writeJournal(t, dir, fmt.Sprint("a-", n), 1, began, outcome(trajectories.Submitted, "Submitted", 1))
 	}
 	narrow := session(time.Minute, 0)
-	for name, wide := range map[string]runner.Session{
+	for name, wide := range map[string]runs.Session{
 		"killed": {Started: began, InstanceCount: 300},
-		"ended":  {Started: began, InstanceCount: 300, Summary: &runner.Summary{Instances: 300, Unstarted: 298}},
-		"old":    {Started: began, Summary: &runner.Summary{Instances: 300, Unstarted: 298}},
+		"ended":  {Started: began, InstanceCount: 300, Summary: &runs.Summary{Instances: 300, Unstarted: 298}},
+		"old":    {Started: began, Summary: &runs.Summary{Instances: 300, Unstarted: 298}},
 	} {
 		manifest(t, dir, 2, "openai", wide, narrow)
 		if g := report.NewSummary(read(t, dir), nil, began); g.Instances != 300 || g.NotStarted != 297 {

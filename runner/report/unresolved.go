@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/minibench/mini/datasets"
-	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
 )
@@ -103,11 +103,25 @@ func (r UnresolvedRepo) unresolved() int {
 	return n
 }
 
+// HasVerdict reports whether an attempt has a verdict. If none has, counts of resolved
+// attempts would look like a rate.
+func (u *Unresolved) HasVerdict() bool {
+	for _, t := range unresolvedTitles {
+		if t.name == noVerdict {
+			break
+		}
+		if slices.ContainsFunc(u.Groups, func(g UnresolvedGroup) bool { return g.Name == t.name }) {
+			return true
+		}
+	}
+	return u.Resolved > 0
+}
+
 // NewUnresolved groups the attempts of a run and, for instances of which the run
 // has no attempt, the newest verdicts in its folder. If ids is not nil, it covers
 // only these instances. It returns nil if there is no verdict. It opens no
 // journals, and report.json only for verdicts of the class unresolved.
-func NewUnresolved(run *runner.Run, set verdicts.Set, ids []string) *Unresolved {
+func NewUnresolved(run *runs.Run, set verdicts.Set, ids []string) *Unresolved {
 	b := unresolvedBuilder{
 		Unresolved: &Unresolved{
 			Groups: []UnresolvedGroup{}, Repositories: []UnresolvedRepo{}, Datasets: run.Manifest.Dataset.Editions, dir: set.Dir,
@@ -155,7 +169,7 @@ type unresolvedBuilder struct {
 
 // addInstance adds the attempts of an instance that count, and one for each
 // repetition of which no attempt has ended.
-func (b *unresolvedBuilder) addInstance(in runner.Instance) {
+func (b *unresolvedBuilder) addInstance(in runs.Instance) {
 	ended := map[int]bool{}
 	for _, r := range in.Repetitions {
 		ended[r.Repetition] = true

@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
 )
@@ -21,11 +21,11 @@ import (
 // attempts returns an instance with one result for each outcome. An outcome is the
 // class of a verdict or of a failure, "limit CLASS" for an attempt at a limit,
 // "waiting" for one without a verdict, or "running".
-func attempts(id string, outcomes ...string) runner.Instance {
-	in := runner.Instance{ID: id}
+func attempts(id string, outcomes ...string) runs.Instance {
+	in := runs.Instance{ID: id}
 	for i, name := range outcomes {
-		a := runner.Attempt{Number: i + 1, Repetition: i + 1}
-		r := runner.Result{Class: trajectories.Submitted, Repetition: i + 1, Attempt: i + 1, PatchBytes: 4}
+		a := runs.Attempt{Number: i + 1, Repetition: i + 1}
+		r := runs.Result{Class: trajectories.Submitted, Repetition: i + 1, Attempt: i + 1, PatchBytes: 4}
 		verdict, atLimit := strings.CutPrefix(name, "limit ")
 		if atLimit {
 			r.Class = trajectories.Limit
@@ -83,7 +83,7 @@ func groupsOf(u *report.Unresolved) map[string]string {
 
 func TestUnresolved(t *testing.T) {
 	back := inTemporary(t)
-	run := &runner.Run{Dir: "run", Instances: []runner.Instance{
+	run := &runs.Run{Dir: "run", Instances: []runs.Instance{
 		attempts("a__a-1", "resolved", "unresolved", "unresolved"),
 		attempts("a__a-2", "unresolved", "limit unresolved", "unresolved"),
 		attempts("a__a-10", "unresolved", "apply_failed", "limit empty"),
@@ -154,14 +154,14 @@ func TestUnresolved(t *testing.T) {
 // Only some instances, a folder with verdicts only, and no verdict at all.
 func TestUnresolvedOf(t *testing.T) {
 	dir := t.TempDir()
-	run := &runner.Run{Dir: dir, Instances: []runner.Instance{attempts("a__a-1", "unresolved"), attempts("a__a-2", "resolved")}}
+	run := &runs.Run{Dir: dir, Instances: []runs.Instance{attempts("a__a-1", "unresolved"), attempts("a__a-2", "resolved")}}
 	set := verdicts.Set{Dir: dir, Verdicts: []verdicts.Verdict{
 		failing(t, dir, "a__a-1", 0, []string{"x"}, nil),
 		{Record: verdict("a__a-3", verdicts.ApplyFailed)},
 	}}
 	for _, tt := range []struct {
 		name string
-		run  *runner.Run
+		run  *runs.Run
 		set  verdicts.Set
 		ids  []string
 		want map[string]string
@@ -169,9 +169,10 @@ func TestUnresolvedOf(t *testing.T) {
 		{"all", run, set, nil, map[string]string{"target": "a__a-1#0", "apply_failed": "a__a-3#0"}},
 		{"some", run, set, []string{"a__a-2", "a__a-3"}, map[string]string{"apply_failed": "a__a-3#0"}},
 		{"all resolved", run, set, []string{"a__a-2"}, map[string]string{}},
-		{"verdicts only", &runner.Run{Dir: dir}, set, nil, map[string]string{"target": "a__a-1#0", "apply_failed": "a__a-3#0"}},
-		{"records only", &runner.Run{Dir: dir, Instances: []runner.Instance{attempts("a__a-1", "waiting")}}, set, []string{"a__a-1"}, map[string]string{"target": "a__a-1#0"}},
-		{"no verdict", &runner.Run{Dir: dir, Instances: []runner.Instance{attempts("a__a-1", "waiting", "provider")}}, verdicts.Set{Dir: dir}, nil, nil},
+		{"verdicts only", &runs.Run{Dir: dir}, set, nil, map[string]string{"target": "a__a-1#0", "apply_failed": "a__a-3#0"}},
+		{"records only", &runs.Run{Dir: dir, Instances: []runs.Instance{attempts("a__a-1", "waiting")}}, set, []string{"a__a-1"}, map[string]string{"target": "a__a-1#0"}},
+		{"only failures", &runs.Run{Dir: dir, Instances: []runs.Instance{attempts("a__a-1", "infrastructure", "error", "waiting")}}, verdicts.Set{Dir: dir}, nil, map[string]string{"infrastructure": "a__a-1#1", "error": "a__a-1#2", "not_evaluated": "a__a-1#3"}},
+		{"no verdict", &runs.Run{Dir: dir, Instances: []runs.Instance{attempts("a__a-1", "waiting", "provider")}}, verdicts.Set{Dir: dir}, nil, nil},
 	} {
 		u := report.NewUnresolved(tt.run, tt.set, tt.ids)
 		if u == nil {
@@ -182,6 +183,9 @@ func TestUnresolvedOf(t *testing.T) {
 		}
 		if diff := cmp.Diff(tt.want, groupsOf(u)); diff != "" {
 			t.Errorf("%s: %s", tt.name, diff)
+		}
+		if u.HasVerdict() != (tt.name != "only failures") {
+			t.Errorf("%s: has a verdict: %t", tt.name, u.HasVerdict())
 		}
 		var out bytes.Buffer
 		if err := (report.Summary{Instances: 1, Unresolved: u}).Write(&out, 80); err != nil || strings.Contains(out.String(), "why") != (len(tt.want) > 0) {

@@ -10,7 +10,7 @@ import (
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/agent/tools/memory"
 	"github.com/minibench/mini/configs"
-	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/runs"
 )
 
 // Capabilities returns the capabilities that prompts describe to the model.
@@ -56,11 +56,11 @@ func WarnUnmentioned(w io.Writer, a *agent.Agent, caps agent.Capabilities) {
 }
 
 // Manifest returns the capabilities for run.json, or nil if there are none.
-func (t *Tools) Manifest() (*runner.Capabilities, error) {
+func (t *Tools) Manifest() (*runs.Capabilities, error) {
 	if t == nil {
 		return nil, nil //nolint:nilnil // nothing is on
 	}
-	var manifest runner.Capabilities
+	var manifest runs.Capabilities
 	allow := t.cfg.Tools.Allow
 	for _, src := range t.sources {
 		list, err := src.tools(AttemptPaths{})
@@ -69,7 +69,7 @@ func (t *Tools) Manifest() (*runner.Capabilities, error) {
 		}
 		for _, tool := range list {
 			if name := tool.Spec().Name; len(allow) == 0 || slices.Contains(allow, name) {
-				manifest.Tools = append(manifest.Tools, runner.Tool{Name: name, Kind: src.kind})
+				manifest.Tools = append(manifest.Tools, runs.Tool{Name: name, Kind: src.kind})
 			}
 		}
 		if src.manifest != nil {
@@ -83,7 +83,7 @@ func (t *Tools) Manifest() (*runner.Capabilities, error) {
 		manifest.NotesScope = memory.NotesAttempt // batches support no other kind; see docs/memory.md
 	}
 	if c := t.cfg.Agents; c.Enabled {
-		manifest.Subagents = &runner.SubagentLimits{Depth: c.Depth, MaxChildren: c.MaxChildren, StepLimit: c.StepLimit, CostLimit: c.CostLimit, Profiles: c.Profiles}
+		manifest.Subagents = &runs.SubagentLimits{Depth: c.Depth, MaxChildren: c.MaxChildren, StepLimit: c.StepLimit, CostLimit: c.CostLimit, Profiles: c.Profiles}
 	}
 	return &manifest, nil
 }

@@ -11,11 +11,11 @@ import (
 	"sync"
 
 	"github.com/minibench/mini/internal/version"
+	"github.com/minibench/mini/runner/runs"
 
 	"github.com/minibench/mini/agent/tools"
 	"github.com/minibench/mini/agent/tools/mcp"
 	"github.com/minibench/mini/configs"
-	"github.com/minibench/mini/runner"
 )
 
 // newMCPTools connects to the configured MCP servers, which all attempts share. It returns nil
@@ -57,10 +57,10 @@ func newMCPTools(ctx context.Context, cfg *configs.Resolved) (*source, error) {
 	return &source{
 		kind: "mcp", close: closeAll,
 		tools: func(AttemptPaths) ([]tools.Tool, error) { return mcp.Tools(isTaken, servers...), nil },
-		manifest: func(manifest *runner.Capabilities) {
+		manifest: func(manifest *runs.Capabilities) {
 			for _, s := range servers {
 				info := s.Info()
-				manifest.MCP = append(manifest.MCP, runner.MCPServer{Name: info.Name, Title: info.Server, Version: info.Version})
+				manifest.MCP = append(manifest.MCP, runs.MCPServer{Name: info.Name, Title: info.Server, Version: info.Version})
 			}
 		},
 	}, nil

@@ -28,6 +28,7 @@ func NewPolicy(cfg *configs.Resolved, class string) (*policy.Policy, error) {
 	if class == "local" {
 		o.Resolve = policy.ResolveSymlinks
 	}
+	o.RefuseDestructive = envopen.IsHostClass(class) && !cfg.Policy.AllowDestructive
 	if home, err := os.UserHomeDir(); err == nil && envopen.IsHostClass(class) {
 		o.Home = cmp.Or(o.Home, home)
 	}

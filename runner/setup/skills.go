@@ -14,7 +14,7 @@ import (
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/usage"
 	"github.com/minibench/mini/internal/userdirs"
-	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/runs"
 )
 
 // newSkillTools returns the skill tool, or nil if no skills are in use.
@@ -38,9 +38,9 @@ func newSkillTools(_ context.Context, cfg *configs.Resolved) (*source, error) {
 	src := &source{
 		kind: "skill", capabilities: bundle.Capabilities(), close: dirs.Close,
 		tools: func(AttemptPaths) ([]tools.Tool, error) { return []tools.Tool{bundle.Tool(opts)}, nil },
-		manifest: func(all *runner.Capabilities) {
+		manifest: func(all *runs.Capabilities) {
 			for _, s := range bundle.Skills() {
-				all.Skills = append(all.Skills, runner.Skill{Name: s.Name, Version: s.Version, SHA256: s.Digest()})
+				all.Skills = append(all.Skills, runs.Skill{Name: s.Name, Version: s.Version, SHA256: s.Digest()})
 			}
 		},
 	}

@@ -102,7 +102,7 @@ func (c *subagentSource) newKind(name string) (subagentKind, error) {
 		}
 	}
 	if !reflect.DeepEqual(cfg.Model, c.cfg.Model) || !slices.EqualFunc(cfg.Agent.ToolDefinitions(), c.cfg.Agent.ToolDefinitions(), sameTool) {
-		k.models, err = modelopen.New(cfg, false, nil)
+		k.models, err = modelopen.New(cfg, false, nil, nil)
 	}
 	return k, err
 }

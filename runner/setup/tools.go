@@ -17,7 +17,7 @@ import (
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env/helper/minitool/filetools"
-	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/runs"
 )
 
 // Tools are the configured tools besides the shell. All attempts share them. A nil *Tools means
@@ -29,15 +29,15 @@ type Tools struct {
 
 // source provides the tools of one kind.
 type source struct {
-	kind string // runner.Tool.Kind
+	kind string // runs.Tool.Kind
 	// tools returns the tools of one attempt. It does not access the disk or the
 	// network, so that a plan can call it with empty paths.
 	tools func(p AttemptPaths) ([]tools.Tool, error)
 	// The other fields are optional.
-	capabilities []agent.Capability         // described in prompts
-	warnings     []string                   // printed before the run
-	manifest     func(*runner.Capabilities) // adds details other than the names of tools
-	close        func() error               // releases resources
+	capabilities []agent.Capability       // described in prompts
+	warnings     []string                 // printed before the run
+	manifest     func(*runs.Capabilities) // adds details other than the names of tools
+	close        func() error             // releases resources
 }
 
 // AttemptPaths is the instance of an attempt and the locations of the attempt's files.

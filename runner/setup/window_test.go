@@ -82,7 +82,7 @@ func TestNameOfSeveralModels(t *testing.T) {
 		if got := modelopen.Name(cfg); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
-		if _, err := modelopen.New(cfg, false, nil); (err == nil) != (want == "a+b" || want == "both") {
+		if _, err := modelopen.New(cfg, false, nil, nil); (err == nil) != (want == "a+b" || want == "both") {
 			t.Errorf("%.20s: %v", want, err)
 		}
 	}

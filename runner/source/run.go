@@ -7,10 +7,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
+	"syscall"
 
 	"github.com/minibench/mini/datasets"
-	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/internal/rootdir"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
 	"github.com/minibench/mini/trajectories/export"
@@ -18,9 +19,9 @@ import (
 
 // addInstance adds the attempts at an instance that Options.Rule selects and
 // returns their number.
-func (s *Source) addInstance(run *runner.Run, instance runner.Instance) int {
+func (s *Source) addInstance(run *runs.Run, instance runs.Instance) int {
 	var infos []export.AttemptInfo
-	var attempts []runner.Attempt
+	var attempts []runs.Attempt
 	records := verdicts.ReadInstance(run.Dir, instance.ID, s.options.IsOwn)
 	for _, a := range instance.Attempts {
 		h, err := readHeader(a.Journal)
@@ -29,8 +30,7 @@ func (s *Source) addInstance(run *runner.Run, instance runner.Instance) int {
 			continue
 		}
 		totals := a.Totals()
-		info := export.AttemptInfo{Number: a.Number, Repetition: a.Repetition, Steps: totals.Steps, Cost: totals.Cost}
-		info.IsResult = a.Result != nil && a.Result.Class.IsResult()
+		info := export.AttemptInfo{Number: a.Number, Repetition: a.Repetition, Steps: totals.Steps, Cost: totals.Cost, IsResult: a.HasResult()}
 		if info.IsResult && s.options.Rule.NeedsVerdicts() {
 			if out, ok, err := trajectories.ReadOutcome(a.Journal); err == nil && ok {
 				info.Resolved = verdictOf(h, out, instance, a.Number, records).Class == verdicts.Resolved
@@ -55,16 +55,16 @@ func (s *Source) addInstance(run *runner.Run, instance runner.Instance) int {
 
 // readAttempt reads an attempt of a run and its verdict.
 func (s *Source) readAttempt(
-	run *runner.Run, instance runner.Instance, a runner.Attempt, records []verdicts.Verdict,
+	run *runs.Run, instance runs.Instance, a runs.Attempt, records []verdicts.Verdict,
 ) (*export.Item, error) {
 	transcript, sum, err := export.ReadJournal(a.Journal, s.options.AllRecords)
 	if err != nil {
 		return nil, err
 	}
 	item := &export.Item{
-		Transcript: transcript, Journal: a.Journal, SHA256: sum,
-		InstanceID: instance.ID, Attempt: a.Number, Repetition: a.Repetition, Repo: datasets.RepoOf(instance.ID),
-		Selected: slices.ContainsFunc(instance.Repetitions, func(r runner.Result) bool { return r.Attempt == a.Number }),
+		Attempt: transcript, Journal: a.Journal, SHA256: sum,
+		InstanceID: instance.ID, Number: a.Number, Repetition: a.Repetition, Repo: datasets.RepoOf(instance.ID),
+		Selected: instance.Selects(a.Number),
 		Dataset:  run.Manifest.Dataset.Name, Tokens: export.ProviderTokens(transcript),
 	}
 	if transcript.Outcome != nil {
@@ -80,9 +80,9 @@ func (s *Source) readAttempt(
 // verdictOf returns the verdict on an attempt's patch. If it has no record, only
 // the class is set, from results.json.
 func verdictOf(
-	h trajectories.Header, out trajectories.Outcome, instance runner.Instance, number int, records []verdicts.Verdict,
+	h trajectories.Header, out trajectories.Outcome, instance runs.Instance, number int, records []verdicts.Verdict,
 ) verdicts.Record {
-	prediction, ok := runner.PredictionOf(h, out)
+	prediction, ok := runs.PredictionOf(h.InstanceID, h.ModelName, out)
 	if !ok {
 		return verdicts.Record{}
 	}
@@ -107,7 +107,7 @@ func readHeader(path string) (trajectories.Header, error) {
 
 // fileHash returns the SHA-256 of a file in hex.
 func fileHash(path string) (string, error) {
-	f, err := os.Open(path) //nolint:gosec // G304: reading the named file is the purpose
+	f, err := rootdir.OpenRegular(path, syscall.O_NOFOLLOW)
 	if err != nil {
 		return "", err
 	}

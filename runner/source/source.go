@@ -19,7 +19,7 @@ import (
 
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/internal/usage"
-	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
 	"github.com/minibench/mini/trajectories/export"
@@ -88,7 +88,7 @@ func (s *Source) Add(path string) error {
 		s.addFile(path)
 		return nil
 	}
-	run, err := runner.ReadRun(path)
+	run, err := runs.Read(path)
 	if err != nil {
 		return err
 	}
@@ -190,19 +190,19 @@ func readFile(f *formats.File, path, id string) (*export.Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	transcript, err := trajectories.BuildTranscript(f.Records)
+	transcript, err := trajectories.Fold(f.Records)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
 	for _, records := range f.Children {
-		child, err := trajectories.BuildTranscript(records)
+		child, err := trajectories.Fold(records)
 		if err != nil {
 			return nil, fmt.Errorf("read subagent of %s: %w", path, err)
 		}
 		transcript.Children = append(transcript.Children, child)
 	}
 	return &export.Item{
-		Transcript: transcript, Journal: path, SHA256: sum, InstanceID: id, Attempt: max(transcript.Header.Attempt, 1),
+		Attempt: transcript, Journal: path, SHA256: sum, InstanceID: id, Number: max(transcript.Header.Attempt, 1),
 		Repetition: max(transcript.Header.Repetition, 1), Selected: true, Repo: datasets.RepoOf(id), Tokens: export.ProviderTokens(transcript),
 	}, nil
 }

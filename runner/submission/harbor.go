@@ -17,7 +17,7 @@ import (
 	"github.com/minibench/mini/internal/rootdir"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/model"
-	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/runner/stats"
 	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
@@ -33,7 +33,7 @@ type object = map[string]any
 
 // harborJob collects the results of the trials of a job folder of Harbor.
 type harborJob struct {
-	run          *runner.Run
+	run          *runs.Run
 	root         *rootdir.Dir // of the run
 	index        verdicts.Index
 	dir          string // of the job
@@ -53,7 +53,7 @@ type harborTrial struct {
 // WriteHarbor writes the attempts that count as a job folder of Harbor: result.json, and a
 // folder for each trial with its result, its trajectory in ATIF and the files of the tests.
 // It returns the number of trials. The error wraps ErrExists if the folder exists.
-func WriteHarbor(run *runner.Run, dir string) (trials int, err error) {
+func WriteHarbor(run *runs.Run, dir string) (trials int, err error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return 0, err
 	}
@@ -68,7 +68,7 @@ func WriteHarbor(run *runner.Run, dir string) (trials int, err error) {
 		return 0, fmt.Errorf("write job folder: %w", err)
 	}
 	defer root.Close() //nolint:errcheck // only read
-	set, err := verdicts.Read(run.Dir)
+	set, err := run.Verdicts()
 	if err != nil {
 		return 0, err
 	}
@@ -91,12 +91,12 @@ func WriteHarbor(run *runner.Run, dir string) (trials int, err error) {
 }
 
 // writeTrial writes the folder of the attempt of a result.
-func (j *harborJob) writeTrial(in runner.Instance, r runner.Result) error {
-	i := slices.IndexFunc(in.Attempts, func(a runner.Attempt) bool { return a.Number == r.Attempt })
-	if i < 0 || in.Attempts[i].Journal == "" {
+func (j *harborJob) writeTrial(in runs.Instance, r runs.Result) error {
+	a := in.Attempt(r.Attempt)
+	if a == nil {
 		return nil
 	}
-	transcript, _, err := export.ReadJournal(in.Attempts[i].Journal, false)
+	transcript, _, err := export.ReadJournal(a.Journal, false)
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (j *harborJob) writeTrial(in runner.Instance, r runner.Result) error {
 	reason := ""
 	if v := j.index.Find(in.ID, max(1, r.Repetition), r.PatchBytes, class); v != nil {
 		t.rewards, reason = v.Rewards, v.Reason
-		if v.Kind == "" && v.Class.IsFinal() && v.Class != verdicts.Error { // rows of other datasets
+		if v.Kind == "" && v.Class.IsVerdict() { // rows of other datasets
 			t.rewards = map[string]float64{"reward": map[bool]float64{true: 1}[v.Class == verdicts.Resolved]}
 		}
 	}
@@ -142,7 +142,7 @@ func (j *harborJob) writeTrial(in runner.Instance, r runner.Result) error {
 			return err
 		}
 	}
-	attempt := filepath.Dir(in.Attempts[i].Journal)
+	attempt := filepath.Dir(a.Journal)
 	steps, err := j.root.ReadDir(filepath.Join(attempt, "steps"))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -164,7 +164,7 @@ func (j *harborJob) agentInfo() object {
 }
 
 // exceptionOf returns the name of Harbor's exception of a trial; "" if there is none.
-func exceptionOf(r runner.Result, class verdicts.Class, reason string) string {
+func exceptionOf(r runs.Result, class verdicts.Class, reason string) string {
 	name, _, _ := strings.Cut(reason, ":")
 	switch {
 	case class == verdicts.TimedOut:
@@ -179,7 +179,7 @@ func exceptionOf(r runner.Result, class verdicts.Class, reason string) string {
 	return ""
 }
 
-func writeTrajectory(dir string, t *trajectories.Transcript, verdict string) (err error) {
+func writeTrajectory(dir string, t *trajectories.Attempt, verdict string) (err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // results are for sharing
 		return err
 	}

@@ -23,14 +23,14 @@ import (
 
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/internal/rootdir"
-	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/grade"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/trajectories"
 )
 
 // Config configures a submission.
 type Config struct {
-	Run   *runner.Run
+	Run   *runs.Run
 	RunID string // run id of the evaluation; Write copies its logs
 	Dir   string // the folder that Write creates; must not exist
 	// Name is the suggested name on the leaderboard.

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"gopkg.in/yaml.v3"
 
-	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/grade"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/runner/submission"
 	"github.com/minibench/mini/trajectories"
 )
@@ -30,7 +30,7 @@ func put(t *testing.T, path, content string) {
 
 // finishedRun is a run: a has a verdict, b did not apply, c is empty, d has no verdict, no
 // trajectory and a link for a log, and e has no result.
-func finishedRun(t *testing.T) *runner.Run {
+func finishedRun(t *testing.T) *runs.Run {
 	t.Helper()
 	dir := t.TempDir()
 	preds := map[string]trajectories.Prediction{}
@@ -53,9 +53,9 @@ func finishedRun(t *testing.T) *runner.Run {
 	if err := os.Symlink("/etc/passwd", filepath.Join(logs, "d", "report.json")); err != nil {
 		t.Fatal(err)
 	}
-	return &runner.Run{
-		Dir: dir, Instances: []runner.Instance{{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "d"}, {ID: "e"}},
-		Manifest: runner.Manifest{MiniVersion: "v1", Dataset: runner.Dataset{Name: "verified"}, Model: runner.ClassAndName{Name: `org/m: "x"`}},
+	return &runs.Run{
+		Dir: dir, Instances: []runs.Instance{{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "d"}, {ID: "e"}},
+		Manifest: runs.Manifest{MiniVersion: "v1", Dataset: runs.Dataset{Name: "verified"}, Model: runs.ClassAndName{Name: `org/m: "x"`}},
 	}
 }
 

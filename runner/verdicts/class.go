@@ -20,6 +20,9 @@ func Classes() []Class {
 	return []Class{Resolved, Unresolved, Unstable, Empty, ApplyFailed, TimedOut, Infrastructure, Error}
 }
 
+// IsVerdict reports whether the class says something about the patch.
+func (c Class) IsVerdict() bool { return c != "" && c != Infrastructure && c != Error }
+
 // IsFinal reports whether the class is a result. It is false for infrastructure
 // failures, after which the patch is evaluated again.
 func (c Class) IsFinal() bool { return c != "" && c != Infrastructure }

@@ -19,7 +19,7 @@ const (
 func (r Record) IsBaseline() bool { return r.Model == GoldModel || r.Model == NoopModel }
 
 // Index finds verdicts by attempt.
-type Index map[indexKey][]Verdict
+type Index map[indexKey][]*Verdict
 
 // indexKey identifies the attempt that counts for a repetition of an instance.
 type indexKey struct {
@@ -27,17 +27,18 @@ type indexKey struct {
 	repetition int
 }
 
-// Index returns an index of the verdicts, without those on baselines.
+// Index returns an index of the verdicts, without those on baselines. It refers to
+// the verdicts of the set.
 func (s Set) Index() Index {
 	index := Index{}
-	for _, v := range s.Verdicts {
-		if !v.IsBaseline() {
+	for i := range s.Verdicts {
+		if v := &s.Verdicts[i]; !v.IsBaseline() {
 			key := indexKey{v.Instance, max(1, v.Repetition)}
 			index[key] = append(index[key], v)
 		}
 	}
 	for _, list := range index {
-		slices.SortStableFunc(list, func(a, b Verdict) int { return b.Written.Compare(a.Written) })
+		slices.SortStableFunc(list, func(a, b *Verdict) int { return b.Written.Compare(a.Written) })
 	}
 	return index
 }
@@ -48,13 +49,13 @@ func (s Set) Index() Index {
 // patches themselves, because that would require opening the journals.
 func (x Index) Find(instance string, repetition, patchBytes int, class Class) *Verdict {
 	list := x[indexKey{instance, max(1, repetition)}]
-	i := slices.IndexFunc(list, func(v Verdict) bool {
+	i := slices.IndexFunc(list, func(v *Verdict) bool {
 		return v.Basis.PatchBytes == patchBytes && cmp.Or(class, v.Class) == v.Class
 	})
 	if i < 0 {
 		return nil
 	}
-	return &list[i]
+	return list[i]
 }
 
 // Newest returns the newest verdict on each attempt, ordered by instance and
@@ -62,7 +63,7 @@ func (x Index) Find(instance string, repetition, patchBytes int, class Class) *V
 func (x Index) Newest() []Verdict {
 	var newest []Verdict
 	for _, list := range x {
-		newest = append(newest, list[0])
+		newest = append(newest, *list[0])
 	}
 	slices.SortFunc(newest, func(a, b Verdict) int {
 		return cmp.Or(datasets.CompareNatural(a.Instance, b.Instance), cmp.Compare(a.Repetition, b.Repetition))

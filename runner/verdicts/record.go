@@ -56,8 +56,11 @@ type Record struct {
 	// Rewards are the numbers that the tests of a Harbor task have written, by name; nil for
 	// other rows. The class is Resolved if Reward is at least 1. Steps are the verdicts on
 	// the steps of the task, if it has several.
-	Rewards map[string]float64 `json:"rewards,omitempty"`
-	Steps   []StepVerdict      `json:"steps,omitempty"`
+	// SharedRewards are those in the container of the agent, if Rewards are those of a
+	// pristine one.
+	Rewards       map[string]float64 `json:"rewards,omitempty"`
+	SharedRewards map[string]float64 `json:"shared_rewards,omitempty"`
+	Steps         []StepVerdict      `json:"steps,omitempty"`
 
 	Basis Basis     `json:"basis"`
 	Runs  []TestRun `json:"runs,omitempty"`
@@ -68,8 +71,8 @@ type Record struct {
 	Seconds float64 `json:"duration_seconds,omitempty"`
 	// Previous lists the verdicts before each regrading, oldest first.
 	Previous []PreviousVerdict `json:"regraded,omitempty"`
-	// ForeignLog reports that the verdict was graded from a saved log that the
-	// user's evaluations did not make.
+	// ForeignLog reports that the user has taken the verdict, or a log that it was
+	// graded from, from another user.
 	ForeignLog bool `json:"foreign_log,omitempty"`
 	// Signature is the HMAC-SHA256 of the rest of the record, in hex, with the
 	// key of the user who made the record. An evaluation does not reuse a record

@@ -26,7 +26,7 @@ func (r SkipReason) Error() string { return string(r) }
 func skipf(format string, args ...any) error { return SkipReason(fmt.Sprintf(format, args...)) }
 
 // markedTurns returns the messages of an attempt, marked according to the options.
-func markedTurns(t *trajectories.Transcript, o Options) []turn {
+func markedTurns(t *trajectories.Attempt, o Options) []turn {
 	turns := make([]turn, len(t.Entries))
 	var calls []model.ToolCall // of the newest assistant message
 	for start := 0; start < len(t.Entries); {
@@ -198,7 +198,7 @@ type step struct {
 // the call sent. With FormatErrorsDrop, rejected replies and the messages that reject
 // them are removed from prompts too, and roles must alternate.
 func trainedSteps(item *Item, o Options) ([]step, error) {
-	turns := markedTurns(item.Transcript, o)
+	turns := markedTurns(item.Attempt, o)
 	records := make([]int, len(turns))
 	for i, t := range turns {
 		records[i] = t.record

@@ -15,11 +15,11 @@ import (
 
 // Item is an attempt that is exported.
 type Item struct {
-	*trajectories.Transcript
+	*trajectories.Attempt
 	// Journal is the path of the journal, SHA256 the checksum of the file in hex.
 	Journal, SHA256 string
 	InstanceID      string
-	Attempt         int
+	Number          int // of the attempt
 	// Repetition numbers the repetitions of the instance, from 1.
 	Repetition int
 	// Selected is set if the attempt counts for its repetition.

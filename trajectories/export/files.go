@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/minibench/mini/internal/atomicfile"
 	"github.com/minibench/mini/trajectories"
 	"github.com/minibench/mini/trajectories/formats/atif"
 )
@@ -34,8 +35,8 @@ func (e *exporter) writeFile(item *Item, counts losses) (File, error) {
 	var err error
 	if e.format.name == ATIF {
 		err = writeATIF(item, path, counts)
-	} else { // not a copy of the run's file, since the filter may have changed the transcript
-		err = trajectories.WriteTrajRecords(item.Records(), path)
+	} else { // not a copy of the run's file, since the filter may have changed the attempt
+		err = atomicfile.WriteFunc(path, 0o644, item.WriteTraj)
 	}
 	if err == nil {
 		f.Bytes, err = fileSize(path)
@@ -58,7 +59,7 @@ func writeATIF(item *Item, path string, counts losses) (err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	out := bufio.NewWriter(f)
-	losses, err := atif.Write(out, item.Transcript, item.Verdict)
+	losses, err := atif.Write(out, item.Attempt, item.Verdict)
 	for _, sentence := range losses {
 		counts[sentence]++
 	}

@@ -20,14 +20,14 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-// builder builds a transcript from messages.
+// builder builds an attempt from messages.
 type builder struct {
-	t *trajectories.Transcript
+	t *trajectories.Attempt
 }
 
 // newAttempt returns an attempt with two prompts.
 func newAttempt(modelName string, tools bool) *builder {
-	s := &builder{&trajectories.Transcript{Header: trajectories.Header{Format: trajectories.Format, ModelName: modelName}}}
+	s := &builder{&trajectories.Attempt{Header: trajectories.Header{Format: trajectories.Format, ModelName: modelName}}}
 	if tools {
 		s.t.Header.Tools = []model.ToolDefinition{{Name: "bash", Description: "Run a command.", Parameters: json.RawMessage(
 			`{"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"], "additionalProperties": false}`)}}
@@ -71,8 +71,8 @@ func (s *builder) withExecutions() *builder {
 	h.MiniVersion, h.Attempt, h.Repetition, h.ModelClass, h.EnvironmentClass = "1.2.3", 1, 1, "openai", "docker"
 	h.Config = json.RawMessage(`{"agent":{"step_limit":9},"model":{"model_name":"` + h.ModelName + `"}}`)
 	start := s.t.Outcome.End.Add(-time.Minute)
-	var executions *[]trajectories.RecordedExecution // of the newest reply
-	observed := 0                                    // number of executions with an observation
+	var executions *[]trajectories.Execution // of the newest reply
+	observed := 0                            // number of executions with an observation
 	for i := range s.t.Entries {
 		e := &s.t.Entries[i]
 		e.Time = start.Add(time.Duration(i) * time.Second)
@@ -83,7 +83,8 @@ func (s *builder) withExecutions() *builder {
 			for n, command := range e.Actions {
 				x := trajectories.Execution{Command: command, Output: trajectories.Bytes(fmt.Sprintf("output %d\n", n)), Start: e.Time}
 				x.Bytes = int64(len(x.Output))
-				e.Executions = append(e.Executions, trajectories.RecordedExecution{Record: 100 + 10*i + n, Execution: x, ObservationEntry: -1})
+				x.Record, x.ObservationEntry = 100+10*i+n, -1
+				e.Executions = append(e.Executions, x)
 			}
 			executions, observed = &e.Executions, 0
 			s.t.Outcome.Steps++
@@ -152,7 +153,7 @@ func callAttempt() *builder {
 func item(id string, number int, verdict string, s *builder) *export.Item {
 	s.t.Header.InstanceID = id
 	return &export.Item{
-		Transcript: s.t, InstanceID: id, Attempt: number, Repetition: number, Verdict: verdict,
+		Attempt: s.t, InstanceID: id, Number: number, Repetition: number, Verdict: verdict,
 		SHA256: string(bytes.Repeat([]byte{byte('a' + number)}, 64)), Journal: id, Tokens: export.ProviderTokens(s.t),
 	}
 }
@@ -162,7 +163,7 @@ func attempts(items ...*export.Item) []export.AttemptSource {
 	var list []export.AttemptSource
 	for _, it := range items {
 		list = append(list, export.AttemptSource{
-			InstanceID: it.InstanceID, Number: it.Attempt,
+			InstanceID: it.InstanceID, Number: it.Number,
 			Read: func() (*export.Item, error) { return it, nil },
 		})
 	}

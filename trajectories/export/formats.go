@@ -60,7 +60,7 @@ type metadataField struct {
 func metadataFields() []metadataField {
 	return []metadataField{
 		{column{name: "instance_id"}, true, func(item *Item) any { return item.InstanceID }},
-		{column{name: "attempt", kind: intKind}, false, func(item *Item) any { return int64(item.Attempt) }},
+		{column{name: "attempt", kind: intKind}, false, func(item *Item) any { return int64(item.Number) }},
 		{column{name: "sample", kind: intKind}, true, func(item *Item) any { return int64(item.Repetition) }},
 		{column{name: "model"}, false, func(item *Item) any { return item.Header.ModelName }},
 		{column{name: "verdict"}, false, func(item *Item) any { return orNull(item.Verdict) }},

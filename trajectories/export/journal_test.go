@@ -51,7 +51,7 @@ func TestResumed(t *testing.T) {
 		if err != nil || len(sum) != 64 {
 			t.Fatal(err)
 		}
-		it := &export.Item{Transcript: tr, InstanceID: "a", Attempt: 1, SHA256: sum}
+		it := &export.Item{Attempt: tr, InstanceID: "a", Number: 1, SHA256: sum}
 		dir, _ := run(t, export.Options{Format: export.Axolotl}, it)
 		if got := summary(rows(t, filepath.Join(dir, "train.jsonl"))[0]["messages"]); got != "u:do a:a* u:1 a:b*" {
 			t.Errorf("all %v: %s", all, got)

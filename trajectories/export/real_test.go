@@ -32,13 +32,13 @@ func realItems(t *testing.T) []*export.Item {
 				if err != nil || isBroken(t, f, path) {
 					continue // package formats tests such files
 				}
-				tr, err := trajectories.BuildTranscript(f.Records)
+				tr, err := trajectories.Fold(f.Records)
 				if err != nil {
 					return fmt.Errorf("%s: %w", path, err)
 				}
 				it := &export.Item{
-					Transcript: tr, InstanceID: fmt.Sprintf("%s-%d", strings.TrimPrefix(path, dir), f.Row), Journal: path,
-					SHA256: fmt.Sprintf("%.63s%d", f.SHA256, attempt), Attempt: attempt + 1, Repetition: 1, Verdict: verdict,
+					Attempt: tr, InstanceID: fmt.Sprintf("%s-%d", strings.TrimPrefix(path, dir), f.Row), Journal: path,
+					SHA256: fmt.Sprintf("%.63s%d", f.SHA256, attempt), Number: attempt + 1, Repetition: 1, Verdict: verdict,
 				}
 				for i := len(tr.Entries) - 1; i >= 0 && attempt > 0; i-- {
 					if e := &tr.Entries[i]; e.Cause == trajectories.CauseReply {

@@ -157,7 +157,7 @@ func functionList(defs []model.ToolDefinition) ([]any, error) {
 
 // wholeConversation returns the turns of an attempt for one row, and counts notes.
 func (w *writer) wholeConversation(item *Item) ([]turn, error) {
-	turns, err := conversation(markedTurns(item.Transcript, w.opts))
+	turns, err := conversation(markedTurns(item.Attempt, w.opts))
 	if err != nil {
 		return nil, err
 	}

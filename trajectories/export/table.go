@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/trajectories"
 )
 
 // tables are the files of the format Table: a row for each instance of a run, for each
@@ -25,17 +26,18 @@ type tables struct {
 // newTables creates the files in dir.
 func newTables(dir string, asParquet bool) (*tables, error) {
 	t := &tables{}
+	empty := &Item{Attempt: &trajectories.Attempt{}}
 	for _, f := range []struct {
-		to      **tableFile
-		name    string
-		columns []column
+		to   **tableFile
+		name string
+		row  []cell // with the columns
 	}{
-		{&t.instances, "instances", columnsOf(instanceColumns())},
-		{&t.attempts, "attempts", columnsOf(attemptColumns())},
-		{&t.steps, "steps", columnsOf(stepColumns())},
+		{&t.instances, "instances", (&instanceSum{}).row()},
+		{&t.attempts, "attempts", newAttemptRow(empty).row()},
+		{&t.steps, "steps", (&stepRow{Item: empty, entry: &trajectories.Entry{}}).row()},
 	} {
 		var err error
-		if *f.to, err = newTableFile(dir, f.name, f.columns, asParquet); err != nil {
+		if *f.to, err = newTableFile(dir, f.name, f.row, asParquet); err != nil {
 			t.close()
 			return nil, err
 		}
@@ -59,11 +61,11 @@ func (t *tables) add(item *Item) error {
 	}
 	t.sum.add(a)
 	for _, s := range a.steps {
-		if err := t.steps.write(rowOf(stepColumns(), s)); err != nil {
+		if err := t.steps.write(s.row()); err != nil {
 			return err
 		}
 	}
-	return t.attempts.write(rowOf(attemptColumns(), a))
+	return t.attempts.write(a.row())
 }
 
 // flush writes the row of the instance whose attempts have been added.
@@ -71,7 +73,7 @@ func (t *tables) flush() error {
 	if t.sum == nil {
 		return nil
 	}
-	row := rowOf(instanceColumns(), t.sum)
+	row := t.sum.row()
 	t.sum = nil
 	return t.instances.write(row)
 }
@@ -107,7 +109,7 @@ type tableFile struct {
 	enc     *encoder
 }
 
-func newTableFile(dir, name string, columns []column, asParquet bool) (*tableFile, error) {
+func newTableFile(dir, name string, row []cell, asParquet bool) (*tableFile, error) {
 	t := &tableFile{enc: newEncoder()}
 	t.Name = name + map[bool]string{false: ".csv", true: ".parquet"}[asParquet]
 	var err error
@@ -115,30 +117,36 @@ func newTableFile(dir, name string, columns []column, asParquet bool) (*tableFil
 		return nil, err
 	}
 	t.buffer = bufio.NewWriterSize(t.f, 64<<10)
+	var columns []column
+	var head []string
+	for _, c := range row {
+		columns, head = append(columns, c.column), append(head, c.name)
+	}
 	if asParquet {
 		t.schema = newSchema(columns)
 		t.parquet = t.schema.newWriter(t.buffer)
 		return t, nil
 	}
 	t.csv = csv.NewWriter(t.buffer)
-	var head []string
-	for _, c := range columns {
-		head = append(head, c.name)
-	}
 	return t, t.csv.Write(head)
 }
 
-// write writes a row with a value for each column.
-func (t *tableFile) write(o object) error {
+// write writes a row.
+func (t *tableFile) write(row []cell) error {
 	t.Rows++
-	if t.csv != nil {
-		var fields []string
-		for _, m := range o {
-			fields = append(fields, csvField(m.value))
+	var fields []string
+	var o object
+	for _, c := range row {
+		if t.csv != nil {
+			fields = append(fields, csvField(c.value))
+		} else {
+			o = append(o, member{c.name, c.value})
 		}
+	}
+	if t.csv != nil {
 		return t.csv.Write(fields)
 	}
-	row, err := t.schema.convert(o)
+	converted, err := t.schema.convert(o)
 	if err != nil {
 		return err
 	}
@@ -146,7 +154,7 @@ func (t *tableFile) write(o object) error {
 	if err := t.enc.encode(o); err != nil {
 		return err
 	}
-	return t.parquet.write(row, t.enc.buf.Bytes())
+	return t.parquet.write(converted, t.enc.buf.Bytes())
 }
 
 // csvField formats a value. Null is empty. Programs that read CSV stop at NUL, or
@@ -179,26 +187,26 @@ func (t *tableFile) finish() error {
 	return errors.Join(err, t.f.Sync(), t.f.Close())
 }
 
-// tableColumn is a column with the value that it has for a T.
-type tableColumn[T any] struct {
+// cell is a column with its value in a row; nil is null.
+type cell struct {
 	column
-	value func(T) any
+	value any
 }
 
-func columnsOf[T any](columns []tableColumn[T]) []column {
-	var all []column
-	for _, c := range columns {
-		all = append(all, c.column)
-	}
-	return all
-}
+func textCell(name string, value any) cell { return cell{column{name: name}, value} }
+func intCell(name string, value any) cell  { return cell{column{name: name, kind: intKind}, value} }
 
-func rowOf[T any](columns []tableColumn[T], v T) object {
-	var o object
-	for _, c := range columns {
-		o = append(o, member{c.name, c.value(v)})
+func floatCell(name string, value any) cell { return cell{column{name: name, kind: floatKind}, value} }
+
+func boolCell(name string, value any) cell { return cell{column{name: name, kind: boolKind}, value} }
+
+// timeCell is null for the zero time.
+func timeCell(name string, t time.Time) cell {
+	c := cell{column: column{name: name, kind: timeKind}}
+	if !t.IsZero() {
+		c.value = t
 	}
-	return o
+	return c
 }
 
 // instanceSum adds up the rows of the attempts on an instance in a run.
@@ -231,29 +239,21 @@ func count(b bool) int64 {
 	return 0
 }
 
-func instanceColumns() []tableColumn[*instanceSum] {
-	return append([]tableColumn[*instanceSum]{
-		{column{name: "run"}, func(s *instanceSum) any { return orNull(s.run) }},
-		{column{name: "instance_id"}, func(s *instanceSum) any { return s.instance }},
-		{column{name: "repo"}, func(s *instanceSum) any { return orNull(s.repo) }},
-		{column{name: "requested", kind: intKind}, func(s *instanceSum) any { return orNull(int64(s.requested)) }},
-		{column{name: "repetitions", kind: intKind}, func(s *instanceSum) any { return int64(len(s.repetitions)) }},
-		{column{name: "attempts", kind: intKind}, func(s *instanceSum) any { return s.attempts }},
-		{column{name: "judged", kind: intKind}, func(s *instanceSum) any { return s.judged }},
-		{column{name: "resolved", kind: intKind}, func(s *instanceSum) any { return s.resolved }},
-		{column{name: "flagged", kind: intKind}, func(s *instanceSum) any { return s.flagged }},
-	}, sumColumns(func(s *instanceSum) sums { return s.sums })...)
+func (s *instanceSum) row() []cell {
+	return append([]cell{
+		textCell("run", orNull(s.run)),
+		textCell("instance_id", s.instance),
+		textCell("repo", orNull(s.repo)),
+		intCell("requested", orNull(int64(s.requested))),
+		intCell("repetitions", int64(len(s.repetitions))),
+		intCell("attempts", s.attempts),
+		intCell("judged", s.judged),
+		intCell("resolved", s.resolved),
+		intCell("flagged", s.flagged),
+	}, s.sums.cells()...)
 }
 
 // decimal returns a number with at most six decimals.
 func decimal(v float64) any {
 	return json.Number(cmp.Or(strings.TrimRight(strings.TrimRight(fmt.Sprintf("%.6f", v), "0"), "."), "0"))
-}
-
-// orNullTime returns nil for the zero time.
-func orNullTime(t time.Time) any {
-	if t.IsZero() {
-		return nil
-	}
-	return t
 }

@@ -156,7 +156,7 @@ func TestPairsAreCounted(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	r, err := export.Run(t.Context(), export.Config{
 		Options: export.Options{Format: export.DPO}, Dir: dir,
-		OnWritten: func(it *export.Item, _ string, rows int) { rowCounts[fmt.Sprint(it.Attempt)] = rows },
+		OnWritten: func(it *export.Item, _ string, rows int) { rowCounts[fmt.Sprint(it.Number)] = rows },
 	}, attempts(
 		item("a", 1, "resolved", textAttempt()), item("a", 2, "unresolved", other()), item("a", 3, "", other()),
 		item("a", 4, "unresolved", withDemonstration().reply("", "a", call("x", "ls"))),

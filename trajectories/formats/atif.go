@@ -1,7 +1,6 @@
 package formats
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -30,14 +29,9 @@ func readATIF(src source, data []byte) (*File, error) {
 	records := doc.Records
 	f.Losses = doc.Losses
 	for i, r := range records {
-		switch r.Type {
-		case trajectories.TypeHeader:
+		if r.Type == trajectories.TypeHeader {
 			records[i].Data, err = trajectories.EncodeJSON(f.Header)
-		case trajectories.TypeImport:
-			var imported trajectories.Import
-			if err = json.Unmarshal(r.Data, &imported); err != nil {
-				break
-			}
+		} else if imported, ok := trajectories.DecodeAs[trajectories.Import](r); ok {
 			if imported.Format == doc.Version { // else the restored journal was itself imported
 				imported.SHA256, imported.Row, imported.File = src.sha256, src.row, src.base()
 				records[i].Data, err = trajectories.EncodeJSON(imported)

@@ -22,6 +22,8 @@ type builder struct {
 	otherFields map[string]any // fields that are not part of the format, such as a verdict
 
 	replies             int         // number of replies
+	messageCount        int         // number of messages
+	filled              int         // number of messages that are not empty
 	usage               model.Usage // total of the calls
 	cost                model.Cost  // total of the calls
 	firstTime, lastTime time.Time   // of the records; zero if no time is known
@@ -64,12 +66,14 @@ func (b *builder) addTime(at time.Time) {
 
 // addMessage adds a message other than a reply.
 func (b *builder) addMessage(m model.Message, cause trajectories.Cause, at time.Time) int {
+	b.count(m)
 	return b.add(trajectories.TypeMessage, at, trajectories.Message{Message: m, Cause: cause})
 }
 
 // addReply adds the call of a reply, unless c is nil, and the reply.
 func (b *builder) addReply(m model.Message, actions []string, c *trajectories.Call, at time.Time) int {
 	b.replies++
+	b.count(m)
 	if c != nil {
 		b.usage, b.cost = b.usage.Add(c.Usage), b.cost+c.Cost
 		b.add(trajectories.TypeCall, at, *c)
@@ -77,6 +81,14 @@ func (b *builder) addReply(m model.Message, actions []string, c *trajectories.Ca
 	return b.add(trajectories.TypeMessage, at, trajectories.Message{
 		Message: m, Cause: trajectories.CauseReply, Actions: actions,
 	})
+}
+
+// count counts a message, and whether anything was read of it.
+func (b *builder) count(m model.Message) {
+	b.messageCount++
+	if strings.TrimSpace(m.Content+m.Reasoning) != "" || len(m.ToolCalls) > 0 || len(m.Images) > 0 {
+		b.filled++
+	}
 }
 
 // addExecution adds an execution and sets the size of its output.
@@ -137,6 +149,9 @@ func (b *builder) end(e ending) {
 func (b *builder) file() (*File, error) {
 	if b.err != nil {
 		return nil, b.err
+	}
+	if b.messageCount > 0 && b.filled == 0 {
+		return nil, fmt.Errorf("%w: all %d messages would be empty", ErrUnknownFormat, b.messageCount)
 	}
 	b.header.Format = trajectories.Format
 	b.header.Attempt = max(b.header.Attempt, 1)

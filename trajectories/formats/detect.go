@@ -20,7 +20,7 @@ const (
 	formatSWE      format = "swe-agent"
 	formatATIF     format = "ATIF"
 	formatEvents   format = "openhands"       // an object with a history of events
-	formatMessages format = "openai-messages" // an object with messages
+	formatMessages format = "openai-messages" // an object with a list of messages
 	formatMessage  format = "a message"       // an element of a list of messages
 	formatEvent    format = "an event"        // an element of a list of OpenHands events
 	formatRows     format = "a list"          // a list of messages, events or conversations
@@ -55,6 +55,9 @@ func detectFormat(data []byte) format {
 	case strings.HasPrefix(asString(fields["schema_version"]), "ATIF"), has("steps") && has("agent"):
 		return formatATIF
 	case has("trajectory") && !has("messages") && asString(fields["trajectory"]) == "": // a string would be a file name
+		if firstElementFormat(fields["trajectory"]) == formatMessage {
+			return formatMessages
+		}
 		return formatSWE
 	case has("history"):
 		if firstElementFormat(fields["history"]) == formatMessage {
@@ -65,20 +68,27 @@ func detectFormat(data []byte) format {
 		if info := fields["info"]; has("messages") && hasField(info, "mini_version", "model_stats") {
 			return formatMini
 		}
-		list := fields["messages"]
-		if !has("messages") {
-			list = fields["conversations"]
-		}
+		list := fields[messagesField(fields)]
 		var items []map[string]json.RawMessage
 		if firstElementFormat(list) == formatMessage || json.Unmarshal(list, &items) != nil || len(items) == 0 {
 			return formatMessages // the reader reports errors in the list
 		}
-	case has("role"), asString(fields["object"]) == "response", asString(fields["type"]) == "function_call_output":
+	case has("role"), has("from") && has("value"), asString(fields["object"]) == "response", asString(fields["type"]) == "function_call_output":
 		return formatMessage
 	case has("source") && has("action", "observation", "kind"), has("kind", "observation") && has("id"):
 		return formatEvent
 	}
 	return formatNone
+}
+
+// messagesField returns the name of the field with the messages of a conversation.
+func messagesField(fields map[string]json.RawMessage) string {
+	for _, name := range []string{"messages", "conversations"} {
+		if _, ok := fields[name]; ok {
+			return name
+		}
+	}
+	return "trajectory"
 }
 
 // hasField reports whether an object has one of the fields.

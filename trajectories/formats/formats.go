@@ -5,7 +5,7 @@
 // journal cannot represent. See docs/import.md.
 //
 //	f, err := formats.Open("django__django-11099.traj.json")
-//	t, err := trajectories.BuildTranscript(f.Records)
+//	t, err := trajectories.Fold(f.Records)
 package formats
 
 import (

@@ -177,6 +177,9 @@ func TestBadFiles(t *testing.T) {
 		"wrong info":       {"a.json", `{"trajectory_format":"mini-swe-agent-1","info":{"exit_status":7},"messages":[]}`, "info: "},
 		"too deep":         {"a.json", strings.Repeat("[", 1e5), "exceeded max depth"},
 		"no messages":      {"a.json", `{"messages":[]}`, "no messages"},
+		"empty messages":   {"a.json", `{"messages":[{"role":"user","said":"x"},{"role":"assistant","said":"y"}]}`, "all 2 messages would be empty"},
+		"empty steps":      {"a.traj", `{"trajectory":[{"answer":"x"},{"answer":"y"}],"info":{}}`, "messages would be empty"},
+		"other content":    {"a.json", `[{"role":"user","content":{"a":1}},{"role":"assistant","content":""}]`, "messages[0].content: an object has the wrong type"},
 		"no role":          {"a.json", `[{"role":"user","content":"x"},{"content":"y"}]`, "messages[1]: role is missing"},
 		"content a number": {"a.json", `[{"role":"user","content":7}]`, "messages[0].content"},
 		"history torn":     {"a.traj", `{"history":[{"role":"user","content":7}],"trajectory":[]}`, "history[0].content: "},
@@ -230,7 +233,7 @@ func TestJournalCycles(t *testing.T) {
 			}
 			f, err := formats.Open(path)
 			if err == nil {
-				_, err = trajectories.BuildTranscript(f.Records)
+				_, err = trajectories.Fold(f.Records)
 			}
 			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 				t.Errorf("error %v, want %q", err, tt.want)

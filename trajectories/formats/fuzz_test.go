@@ -52,7 +52,7 @@ func fuzz(f *testing.F, prefixes ...string) {
 			if err != nil || n > 3 {
 				continue
 			}
-			_, err := trajectories.BuildTranscript(formats.WithImportRecord(file, path))
+			_, err := trajectories.Fold(formats.WithImportRecord(file, path))
 			if err != nil && file.Format != trajectories.Format { // journals are checked while they are read
 				t.Fatal(err)
 			}

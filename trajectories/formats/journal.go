@@ -1,8 +1,6 @@
 package formats
 
 import (
-	"encoding/json"
-	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -14,26 +12,21 @@ import (
 // File.Records reads the file again.
 func openJournal(src source) (*File, error) {
 	f := &File{Format: trajectories.Format, SHA256: src.sha256, Records: trajectories.CheckOrder(trajectories.Read(src.path))}
-	n := 0
+	a, n := trajectories.Attempt{Omit: trajectories.ForTotals}, 0
 	for r, err := range f.Records {
 		if err != nil {
 			return nil, err
 		}
-		switch n++; r.Type {
-		case trajectories.TypeHeader:
-			if f.Header, err = trajectories.DecodeHeader(r); err != nil {
-				return nil, err
-			}
-		case trajectories.TypeImport:
-			var imported trajectories.Import
-			if err := json.Unmarshal(r.Data, &imported); err != nil {
-				return nil, fmt.Errorf("record %d: %w", r.ID, explainJSON(err))
-			}
-			f.SHA256, f.Row, f.Losses = imported.SHA256, imported.Row, imported.Losses
+		if err := a.Add(r); err != nil {
+			return nil, explainJSON(err) // it names the record
 		}
-		if n == firstRecords {
+		if n++; n == firstRecords {
 			break
 		}
+	}
+	f.Header = a.Header
+	if i := a.Import; i != nil {
+		f.SHA256, f.Row, f.Losses = i.SHA256, i.Row, i.Losses
 	}
 	paths := trajectories.ChildJournals(src.path)
 	for _, n := range slices.Sorted(maps.Keys(paths)) {

@@ -1,6 +1,7 @@
 package formats
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,17 +16,29 @@ import (
 // trajTurn is the JSON form of a message. Errors of its methods begin with the position in
 // the message (".content: ..."), to which the caller adds the position of the message.
 type trajTurn struct {
-	Role      *string         `json:"role"`
-	Content   json.RawMessage `json:"content"`
-	Reasoning string          `json:"reasoning_content"`
-	ToolCalls []turnCall      `json:"tool_calls"`
-	CallID    string          `json:"tool_call_id"`
+	Role    *string         `json:"role"`
+	Content json.RawMessage `json:"content"`
+	otherNames
+	Reasoning string     `json:"reasoning_content"`
+	ToolCalls []turnCall `json:"tool_calls"`
+	CallID    string     `json:"tool_call_id"`
 	responsesTurn
 	Timestamp *float64 `json:"timestamp"` // release 1
 	// ProviderData is model.Message.ProviderData; only mini writes it.
 	ProviderData json.RawMessage `json:"kept"`
 	Extra        turnExtra       `json:"extra"`
 }
+
+// otherNames are the names that some datasets give to the role and the content.
+type otherNames struct {
+	From         lenient[string] `json:"from"`
+	Value        lenient[string] `json:"value"`
+	Text         lenient[string] `json:"text"`
+	SystemPrompt lenient[string] `json:"system_prompt"`
+}
+
+// otherRoles are the names that some datasets give to roles.
+var otherRoles = map[string]model.Role{"ai": model.Assistant, "gpt": model.Assistant, "human": model.User}
 
 // turnCall is the JSON form of a tool call.
 type turnCall struct {
@@ -84,6 +97,9 @@ func parseTurn(raw json.RawMessage, actions *regexp.Regexp) (turn, error) {
 	if err := m.convertResponses(); err != nil {
 		return turn{}, err
 	}
+	if m.Role == nil && m.From.set {
+		m.Role = &m.From.value
+	}
 	if m.Role == nil || *m.Role == "" {
 		return turn{}, errors.New(": role is missing")
 	}
@@ -91,7 +107,8 @@ func parseTurn(raw json.RawMessage, actions *regexp.Regexp) (turn, error) {
 	if err != nil {
 		return turn{}, fmt.Errorf(".content: %w", err)
 	}
-	t.Role, t.Content, t.Reasoning = model.Role(*m.Role), content, m.Reasoning
+	content = cmp.Or(content, m.Text.value, m.Value.value, m.SystemPrompt.value)
+	t.Role, t.Content, t.Reasoning = cmp.Or(otherRoles[*m.Role], model.Role(*m.Role)), content, m.Reasoning
 	extra := &t.extra
 	t.Interrupt = extra.Interrupt
 	t.Time = firstTime(extra.Timestamp, m.Timestamp)

@@ -1,6 +1,7 @@
 package formats
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -10,16 +11,14 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// readMessages reads an object with a list of messages in "messages" or "conversations".
+// readMessages reads an object with a list of messages: a row of a dataset may also have
+// the exit status and the patch.
 func readMessages(src source, data []byte) (*File, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(data, &fields); err != nil {
 		return nil, explainJSON(err)
 	}
-	name := "messages"
-	if _, ok := fields[name]; !ok {
-		name = "conversations"
-	}
+	name := messagesField(fields)
 	var list []json.RawMessage
 	if err := json.Unmarshal(fields[name], &list); err != nil || list == nil {
 		return nil, errors.New(name + ": not a list")
@@ -34,16 +33,18 @@ func readMessages(src source, data []byte) (*File, error) {
 	b.imported.Agent = asString(fields["agent"])
 	b.header.Tools = readTools(fields["tools"])
 	b.setExtra(data, name, "instance_id", "tools")
-	return b.messages(list)
+	patch := cmp.Or(asString(fields["model_patch"]), asString(fields["generated_patch"]))
+	return b.messages(list, ending{status: asString(fields["exit_status"]), submission: patch})
 }
 
 // readMessageList reads a list of messages.
 func readMessageList(src source, list []json.RawMessage) (*File, error) {
-	return newBuilder(src, string(formatMessages)).messages(list)
+	return newBuilder(src, string(formatMessages)).messages(list, ending{})
 }
 
-// messages adds the records of all messages and returns the file.
-func (b *builder) messages(list []json.RawMessage) (*File, error) {
+// messages adds the records of all messages and returns the file. e is the ending if the
+// messages have none.
+func (b *builder) messages(list []json.RawMessage, e ending) (*File, error) {
 	if len(list) == 0 {
 		return nil, errors.New("no messages")
 	}
@@ -63,7 +64,10 @@ func (b *builder) messages(list []json.RawMessage) (*File, error) {
 	if err := c.read(t.turns); err != nil {
 		return nil, err
 	}
-	b.end(ending{status: c.exit.Status, submission: c.exit.Submission})
+	if c.exit.Status != "" {
+		e = ending{status: c.exit.Status, submission: c.exit.Submission}
+	}
+	b.end(e)
 	return b.file()
 }
 
@@ -92,7 +96,7 @@ func readTools(raw json.RawMessage) []model.ToolDefinition {
 // need. knownFields are fields of messages, knownExtra of their extra data.
 var (
 	knownFields = []string{
-		"role", "content", "extra", "tool_calls", "tool_call_id", "timestamp", "reasoning_content", "kept", "type",
+		"role", "content", "from", "value", "text", "system_prompt", "extra", "tool_calls", "tool_call_id", "timestamp", "reasoning_content", "kept", "type",
 		"name", "function_call", "refusal", "annotations", "audio", "object", "output", "call_id", "cache_control",
 	}
 	knownExtra = []string{

@@ -11,7 +11,7 @@ import (
 // statuses that are names of Python exceptions are of class Internal, see classify.
 var statuses = map[trajectories.Class][]string{
 	trajectories.Submitted: {
-		"submitted", "completed", "complete", "finished", "finish", "success", "done", "resolved",
+		"submitted", "submit", "completed", "complete", "finished", "finish", "success", "done", "resolved",
 	},
 	trajectories.Limit: {
 		// mini-swe-agent, and mini

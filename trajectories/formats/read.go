@@ -17,6 +17,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/minibench/mini/internal/rootdir"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -90,14 +91,7 @@ func readAll(path string) iter.Seq2[*File, error] {
 }
 
 func openFile(path string) (*os.File, source, error) {
-	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() { // opening a pipe would block
-		err = errors.New("not a regular file")
-	}
-	if err != nil {
-		return nil, source{}, unwrapPath(err)
-	}
-	f, err := os.Open(path) //nolint:gosec // G304: reading the named file is the purpose
+	f, err := rootdir.OpenRegular(path, 0)
 	return f, source{path: path}, unwrapPath(err)
 }
 

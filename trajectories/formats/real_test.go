@@ -62,12 +62,12 @@ type outcomeData struct {
 // readData returns the data of an attempt.
 func readData(t *testing.T, f *formats.File) attemptData {
 	t.Helper()
-	tr, err := trajectories.BuildTranscript(f.Records)
+	tr, err := trajectories.Fold(f.Records)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := attemptData{Model: tr.Header.ModelName, Instance: tr.Header.InstanceID}
-	addExecutions := func(all []trajectories.RecordedExecution) {
+	addExecutions := func(all []trajectories.Execution) {
 		for _, r := range all {
 			s.Executions = append(s.Executions, executionData{
 				Command: r.Command, Output: string(r.Output), Exception: r.Exception,
@@ -144,7 +144,7 @@ func corpus(t *testing.T) []string {
 // viaATIF writes an attempt as ATIF and reads it.
 func viaATIF(t *testing.T, f *formats.File) *formats.File {
 	t.Helper()
-	tr, err := trajectories.BuildTranscript(f.Records)
+	tr, err := trajectories.Fold(f.Records)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,7 @@ func isTrajectory(data []byte) bool {
 // calls that caused a format error, so that they cause the error again, and the tool calls
 // of a reply with another number of commands.
 func newScript(name string, records iter.Seq2[trajectories.Record, error], foreign bool) (*scripted.Script, error) {
-	t, err := trajectories.BuildTranscript(records)
+	t, err := trajectories.Fold(records)
 	if err != nil {
 		return nil, fmt.Errorf("load script %s: %w", name, err)
 	}

@@ -77,7 +77,7 @@ func TestBareMessages(t *testing.T) {
 
 func TestMistakes(t *testing.T) {
 	for name, test := range map[string]struct{ name, data, want string }{
-		"trajectory, none":     {"t.json", `{"messages":[{"role":"user"}]}`, "t.json: the recorded attempt has no replies"},
+		"trajectory, none":     {"t.json", `{"messages":[{"role":"user","content":"x"}]}`, "t.json: the recorded attempt has no replies"},
 		"trajectory, bad":      {"t.json", `{"messages":[{"role":"assistant","content":3}]}`, "t.json: messages[0].content"},
 		"journal, not":         {"j.jsonl", "{}\n", "j.jsonl:1: not a record"},
 		"journal, nothing yet": {"j.jsonl", "", "j.jsonl: the recorded attempt has no replies"},

@@ -12,11 +12,25 @@ import (
 	"github.com/minibench/mini/trajectories/timeline"
 )
 
-// attempt builds a timeline. Its methods add records, numbered from 1, and return IDs.
+// attempt builds records. Its methods add records, numbered from 1, and return IDs.
 type attempt struct {
-	t  *testing.T
-	tl timeline.Timeline
-	id int // of the newest record
+	t       *testing.T
+	records []trajectories.Record
+}
+
+func (a *attempt) timeline() *timeline.Timeline {
+	a.t.Helper()
+	tl, err := timeline.Build(func(yield func(trajectories.Record, error) bool) {
+		for _, r := range a.records {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return tl
 }
 
 func (a *attempt) add(parent int, typ trajectories.Type, data any) int {
@@ -25,11 +39,8 @@ func (a *attempt) add(parent int, typ trajectories.Type, data any) int {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	a.id++
-	if err := a.tl.Add(trajectories.Record{ID: a.id, Parent: parent, Type: typ, Data: text}); err != nil {
-		a.t.Fatal(err)
-	}
-	return a.id
+	a.records = append(a.records, trajectories.Record{ID: len(a.records) + 1, Parent: parent, Type: typ, Data: text})
+	return len(a.records)
 }
 
 func (a *attempt) addMessage(c trajectories.Cause, text string, actions ...string) int {
@@ -50,9 +61,10 @@ func (a *attempt) addExecution(x trajectories.Execution) int {
 
 // text returns the steps and their items, one per line.
 func (a *attempt) text() string {
+	tl := a.timeline()
 	var b strings.Builder
-	for _, s := range a.tl.AllSteps() {
-		b.WriteString(strings.Join(append([]string{"=", s.Name}, a.tl.StepStats(s)...), " ") + "\n")
+	for _, s := range tl.AllSteps() {
+		b.WriteString(strings.Join(append([]string{"=", s.Name}, tl.StepStats(s)...), " ") + "\n")
 		for item := range s.AllItems() {
 			line := strings.TrimSpace(item.Label + " | " + item.Text)
 			if item.Kind == timeline.Command && item.Execution == nil {
@@ -92,7 +104,7 @@ func TestCommands(t *testing.T) {
 		"| ls", "| exit 0, 2 bytes", "| x", "request: mini-tool note a | exit 2, 0.0s, 0 bytes", "| no",
 		"| cat x", "| exit 1, timed out, 8 bytes of 1.0k, the middle left out", "| head", "| ... 1.0k bytes left out ...", "| tail",
 		"| rm x (no result)", "command run by the user | mine", "| exit 0, no output", "observation | of another command")
-	if !a.tl.Steps[1].Failed || a.tl.Steps[0].Failed {
+	if tl := a.timeline(); !tl.Steps[1].Failed || tl.Steps[0].Failed {
 		t.Error("the step with an error is not marked as failed")
 	}
 }
@@ -111,7 +123,7 @@ func TestResume(t *testing.T) {
 	a.add(0, trajectories.TypeDiff, trajectories.Diff{Patch: []byte("x")})
 	a.add(0, trajectories.TypeOutcome, trajectories.Outcome{Class: trajectories.Provider})
 	a.add(first, trajectories.TypeResume, trajectories.Resume{})
-	if a.tl.Outcome != nil || a.tl.End != nil || a.tl.ReplyCount() != 1 {
+	if tl := a.timeline(); tl.Outcome != nil || tl.End != nil || tl.ReplyCount() != 1 {
 		t.Errorf("the end is kept: %s", a.text())
 	}
 	a.addMessage(trajectories.CauseReply, "three", "cat")
@@ -136,9 +148,30 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// TestUnfinished checks that an attempt without an outcome shows what no later record
+// belongs to, and that resuming it keeps a command of the user.
+func TestUnfinished(t *testing.T) {
+	a := &attempt{t: t}
+	a.addMessage(trajectories.CausePrompt, "Do it.")
+	a.addExecution(trajectories.Execution{Command: "mine", ByUser: true})
+	last := a.add(0, trajectories.TypeCompaction, trajectories.Compaction{Policy: "elide"})
+	a.add(0, trajectories.TypeCall, trajectories.Call{Error: "unreachable", Cost: 1})
+	lines := []string{
+		"= prompts", "user prompt | Do it.", "command run by the user | mine", "| exit 0, no output",
+		"| compaction (elide): the model is now shown 0 messages instead of 0, about 0 tokens instead of 0",
+		"| model call failed: unreachable",
+	}
+	checkText(t, a.text(), lines...)
+	a.add(last, trajectories.TypeResume, trajectories.Resume{})
+	checkText(t, a.text(), append(lines, "| the attempt was interrupted and resumed")...)
+	if tl := a.timeline(); tl.Cost != 1 {
+		t.Errorf("the cost is %v", tl.Cost)
+	}
+}
+
 func TestPatch(t *testing.T) {
 	patch := []byte("diff")
-	for want, tl := range map[string]*timeline.Timeline{
+	for want, a := range map[string]trajectories.Attempt{
 		"the submission": {Outcome: &trajectories.Outcome{Submission: patch, Source: trajectories.SourceSubmitted}},
 		"the submission: the working tree diff, taken by mini at the end":                        {Outcome: &trajectories.Outcome{Submission: patch, Autosubmitted: true}},
 		"the submission: the working tree diff, since the agent submitted no patch that applies": {Outcome: &trajectories.Outcome{Submission: patch, Source: trajectories.SourceWorktree}},
@@ -147,7 +180,7 @@ func TestPatch(t *testing.T) {
 		"no patch yet: the attempt has not ended":                                                {},
 		"no patch: the attempt ended without one":                                                {Outcome: &trajectories.Outcome{}},
 	} {
-		if text, got := tl.Patch(); got != want || (text == "") != strings.HasPrefix(want, "no patch") {
+		if text, got := timeline.New(&a).Patch(); got != want || (text == "") != strings.HasPrefix(want, "no patch") {
 			t.Errorf("%q, %q, want %q", text, got, want)
 		}
 	}
@@ -175,7 +208,7 @@ func TestEvents(t *testing.T) {
 	a.add(0, trajectories.TypeScrub, trajectories.Scrub{Error: "no git"})
 	a.add(0, trajectories.TypeReplay, trajectories.Replay{Match: "diverged", Difference: "exit 1"})
 	a.add(0, trajectories.TypePatchCheck, trajectories.PatchCheck{Bytes: 1, GitError: "corrupt"})
-	a.add(0, trajectories.TypeSummary, trajectories.Call{Error: "too long"})
+	a.add(0, trajectories.TypeSummary, trajectories.Summary{Error: "too long"})
 	a.add(0, trajectories.TypeCompaction, trajectories.Compaction{Policy: "elide", MessagesBefore: 9, MessagesAfter: 1, TokensBefore: 20_000, TokensAfter: 500})
 	a.add(0, trajectories.TypeLimits, trajectories.Limits{Cost: 2})
 	a.add(0, trajectories.TypeStartState, trajectories.StartState{})

@@ -2,199 +2,201 @@ package shell
 
 import (
 	"cmp"
+	"path"
 	"slices"
 	"strings"
 )
 
-// parsedArguments are the options and operands of a program.
-type parsedArguments struct {
+// arguments are the options and operands of a program.
+type arguments struct {
 	flags    map[string]bool    // names of the given options, without dashes
 	values   map[string][]value // values of the options that take a value
 	operands []value
-	// hasUnknown is set if an argument that is known only at run time may be an
-	// option.
-	hasUnknown bool
+	dashes   int // number of operands before "--"; -1 if there is no "--"
 }
 
-// hasFlag reports whether one of the named options is given. A long option may
-// be given abbreviated.
-func (a parsedArguments) hasFlag(names ...string) Tristate {
-	if len(names) == 0 {
-		return No
-	}
-	for _, name := range names {
-		if a.flags[name] {
-			return Yes
-		}
-		for given := range a.flags {
-			if len(name) > 2 && len(given) >= 3 && strings.HasPrefix(name, given) {
-				return Yes
-			}
+// hasFlag reports whether one of the named options is given.
+func (g arguments) hasFlag(names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return g.flags[name] })
+}
+
+// hasOnly reports whether all given options are among these letters.
+func (g arguments) hasOnly(letters string) bool {
+	for flag := range g.flags {
+		if !strings.Contains(letters, flag) {
+			return false
 		}
 	}
-	if a.hasUnknown {
-		return Maybe
-	}
-	return No
+	return true
 }
 
-// argumentParser parses the arguments of one program and adds the paths among
-// them to the program's part.
-type argumentParser struct {
-	*analyzer
-	parsedArguments
-	part *Part
-	spec program
-	dirs []string
-}
-
-func (r *analyzer) parseArguments(p *Part, spec program, args []value, s *scope) parsedArguments {
-	a := argumentParser{
-		analyzer: r, part: p, spec: spec, dirs: s.dirs,
-		parsedArguments: parsedArguments{flags: map[string]bool{}, values: map[string][]value{}},
+// parseArguments parses the options and operands of a program, and adds the
+// paths in options to its part. An option that is not known makes the part
+// undecided. If stop is set, options end at the first operand.
+func (a *analyzer) parseArguments(p *Part, spec program, args []value, s *scope, stop bool) arguments {
+	g := arguments{flags: map[string]bool{}, values: map[string][]value{}, dashes: -1}
+	if spec.has("cluster") && len(args) > 0 && !strings.HasPrefix(args[0].text, "-") {
+		args = slices.Clone(args)
+		args[0].text = "-" + args[0].text
 	}
-	onlyOperands := false // after "--"
 	for i := 0; i < len(args); i++ {
+		if spec.has("ends") && (len(g.operands) > 0 || g.hasFlag(spec.list("ends")...)) {
+			spec = program{}
+		}
 		v := args[i]
+		isOption := g.dashes < 0 && strings.HasPrefix(v.text, "-") && v.text != "-"
 		switch {
-		case v.kind == unknown && strings.HasPrefix(v.text, "-") && !onlyOperands:
-			// An option whose value is known only at run time, such as -j$(nproc).
-			name, _, _ := strings.Cut(strings.TrimLeft(v.text, "-"), "=")
-			a.flags[strings.TrimLeft(v.text, "-")] = true
-			if mode, isFile := spec.files[name]; isFile {
-				a.addPath(v, mode)
-			}
-		case onlyOperands || v.kind == unknown || !strings.HasPrefix(v.text, "-") || v.text == "-":
-			a.hasUnknown = a.hasUnknown || v.kind == unknown && !onlyOperands && !strings.HasPrefix(strings.TrimPrefix(v.text, `"`), "/")
-			a.operands = append(a.operands, v)
-		case v.text == "--":
-			onlyOperands = true
-		case strings.HasPrefix(v.text, "--"):
-			name, text, hasValue := strings.Cut(v.text[2:], "=")
-			a.flags[name] = true
-			if hasValue {
-				a.addOption(name, value{text: text, kind: v.kind})
-			} else if a.takesValue(name) && i+1 < len(args) {
-				i++
-				a.addOption(name, args[i])
-			}
+		case isOption && v.text == "--":
+			g.dashes = len(g.operands)
+		case isOption:
+			i += a.parseOption(p, spec, v, args[i+1:], s, &g)
+		case stop:
+			g.operands = args[i:]
+			return g
 		default:
-			i += a.parseShortOptions(v, args[i+1:])
+			if v.kind == unknown && g.dashes < 0 && spec.options != nil {
+				p.UndecidedReason = "the options of " + p.Program + " are known only when it runs"
+			}
+			g.operands = append(g.operands, v)
 		}
 	}
-	a.addOperandPaths()
-	return a.parsedArguments
+	return g
 }
 
-func (a *argumentParser) addPath(v value, mode Mode) {
-	a.part.Paths = append(a.part.Paths, a.locatePath(v, mode, a.dirs))
-}
-
-func (a *argumentParser) takesValue(name string) bool {
-	_, isFile := a.spec.files[name]
-	return isFile || slices.Contains(a.spec.valueOptions, name)
-}
-
-// addOption records the value of an option, and its path if the value is or may
-// be one.
-func (a *argumentParser) addOption(name string, v value) {
-	a.values[name] = append(a.values[name], v)
-	if mode, isFile := a.spec.files[name]; isFile {
-		a.addPath(v, mode)
-	} else if !a.spec.noPaths && !slices.Contains(a.spec.valueOptions, name) && looksLikePath(v) {
-		a.addPath(v, Uses)
+// parseOption parses an argument that begins with a dash. It returns the number
+// of next arguments, 0 or 1, that are its value.
+func (a *analyzer) parseOption(p *Part, spec program, v value, next []value, s *scope, g *arguments) int {
+	add := func(name string, v value) {
+		mode, isText := spec.optionMode(name)
+		g.values[name] = append(g.values[name], v)
+		if mode == "" && !isText && !spec.has("text") {
+			if within := pathWithin(v.text, "=:,"); v.kind == unknown || within != "" {
+				v.text, mode = cmp.Or(within, v.text), Uses
+			}
+		}
+		if mode != "" {
+			p.Paths = append(p.Paths, a.locatePath(v, mode, s.dirs))
+		}
 	}
-}
-
-// parseShortOptions parses an argument with short options, such as -xzf. It
-// returns the number of next arguments, 0 or 1, that are a value of these
-// options.
-func (a *argumentParser) parseShortOptions(v value, next []value) int {
-	letters := v.text[1:]
-	for at := range len(letters) {
-		name, rest := letters[at:at+1], value{text: letters[at+1:], kind: v.kind}
-		a.flags[name] = true
+	text := v.text
+	if v.kind == unknown { // such as -j$(nproc) or --out="$X"
+		text = text[:strings.IndexAny(text+"$", "$`\"'{")]
+	}
+	name, attached, hasValue := strings.Cut(text, "=")
+	if spec.options != nil && !spec.options.MatchString(name) {
+		p.UndecidedReason = "mini does not know the option " + shortened(displayText(name)) + " of " + p.Program
+	}
+	if name = strings.TrimLeft(name, "-"); v.kind != unknown {
+		v.text = attached
+	}
+	if strings.HasPrefix(text, "--") || spec.has("words") {
+		g.flags[name] = true
+		_, takesValue := spec.optionMode(name)
 		switch {
-		case strings.Contains(a.spec.attachedOptions, name):
+		case hasValue, v.kind == unknown:
+			add(name, v)
 			return 0
-		case !a.takesValue(name) && !looksLikePath(rest): // an attached path is a value, as in -I/usr/include
-			continue
-		case rest.text != "":
-			a.addOption(name, rest)
-		case len(next) > 0:
-			a.addOption(name, next[0])
+		case takesValue && len(next) > 0:
+			add(name, next[0])
 			return 1
+		case !spec.has("words"):
+			return 0
 		}
-		return 0
+	}
+	for at := 1; at < len(text); at++ { // letters, and perhaps a value: -xzfFILE
+		name, rest := text[at:at+1], value{text: text[at+1:], kind: v.kind}
+		if v.kind == unknown {
+			rest.text = v.text
+		}
+		_, takesValue := spec.optionMode(name)
+		g.flags[name] = g.flags[name] || !spec.has("words")
+		switch {
+		case slices.Contains(spec.list("in-place"), name): // the rest is a suffix, or a pattern for the copy
+			add(name, rest)
+			return 0
+		case takesValue && rest.text == "" && len(next) > 0:
+			add(name, next[0])
+			return 1
+		case takesValue, leavesDir(rest.text): // an attached value, as in -I/usr/include
+			add(name, rest)
+			return 0
+		case spec.has("words"):
+			return 0
+		}
+	}
+	if v.kind == unknown {
+		add("", v)
+		if spec.options != nil {
+			p.UndecidedReason = "the options of " + p.Program + " are known only when it runs"
+		}
 	}
 	return 0
 }
 
-// addOperandPaths adds the operands that are or may be paths. A URL among the
-// others makes Network at least Maybe.
-func (a *argumentParser) addOperandPaths() {
-	spec, rest := a.spec, a.operands
-	if spec.noPaths {
-		return
+// checkRelative makes a part undecided if the program changes its directory,
+// and paths in its arguments leave that one.
+func (g arguments) checkRelative(p *Part, args []value) {
+	n := len(g.values["C"]) + len(g.values["directory"])
+	if n > 1 || n == 1 && slices.ContainsFunc(args, func(v value) bool { return hasElement(v.text, "..") }) {
+		p.UndecidedReason = "its paths are relative to another directory"
 	}
-	hasSkipOption := slices.ContainsFunc(spec.skipUnless, func(name string) bool { return a.flags[name] })
-	if spec.skipFirst && !hasSkipOption && len(rest) > 0 {
+}
+
+// addOperandPaths adds the operands that are or may be paths. A URL among them
+// makes Network at least Maybe.
+func (a *analyzer) addOperandPaths(p *Part, spec program, g arguments, s *scope) {
+	rest := g.operands
+	g.checkRelative(p, rest)
+	switch {
+	case spec.has("text"):
+		return
+	case spec.has("skip") && !g.hasFlag(spec.list("skip")...) && len(rest) > 0:
 		rest = rest[1:]
+	case spec.has("first") && len(rest) > 1:
+		rest = rest[:1]
 	}
 	for i, v := range rest {
-		mode := spec.operands
-		if spec.lastWritten && len(rest) > 1 && i == len(rest)-1 {
+		mode := spec.operandMode()
+		if spec.has("last-written") && len(rest) > 1 && i == len(rest)-1 {
 			mode = Writes
 		}
+		name, text, isAssignment := strings.Cut(v.text, "=")
 		switch {
-		case mode != "":
-			a.addPath(v, mode)
-		case isURL(v.text):
-			a.part.Network = a.part.Network.Or(Maybe)
-		case v.kind == unknown || !strings.ContainsAny(v.text, "\n") && len(v.text) < 4096:
-			a.addPath(v, Uses)
+		case mode == Uses && strings.HasPrefix(v.text, "@"):
+			p.UndecidedReason = "it may read its options from a file"
+		case mode == Uses && isURL(v.text):
+			p.Network = p.Network.Or(Maybe)
+		case v.kind != unknown && (spec.has("references") && !leavesDir(v.text) || mode == Uses && strings.Contains(v.text, "\n")):
+		default:
+			p.Paths = append(p.Paths, a.locatePath(v, mode, s.dirs))
 		}
-		if _, text, ok := strings.Cut(v.text, "="); ok && text != "" { // such as PREFIX=/usr/local or if=FILE of dd
-			a.addPath(value{text: text, kind: v.kind}, cmp.Or(mode, Uses))
+		if within := pathWithin(v.text, ":"); mode == Uses && within != "" { // such as a:/b
+			p.Paths = append(p.Paths, a.locatePath(value{text: within, kind: v.kind}, mode, s.dirs))
+		}
+		if isAssignment && text != "" { // such as PREFIX=/usr/local, or if=FILE of dd
+			if name == "if" {
+				mode = Reads
+			}
+			p.Paths = append(p.Paths, a.locatePath(value{text: text, kind: v.kind}, mode, s.dirs))
 		}
 	}
+}
+
+// pathWithin returns the first path in a list with these separators that may
+// leave the working directory or is below .git; "" if there is none.
+func pathWithin(text, separators string) string {
+	if strings.Contains(text, "://") {
+		return ""
+	}
+	for piece := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(separators, r) }) {
+		if leavesDir(piece) || path.Base(piece) != ".git" && hasElement(piece, ".git") {
+			return piece
+		}
+	}
+	return ""
 }
 
 func isURL(text string) bool {
 	scheme, _, ok := strings.Cut(text, "://")
 	return ok && slices.Contains([]string{"http", "https", "ftp", "ssh", "git", "rsync", "s3", "gs", "ws", "wss"}, scheme)
-}
-
-// looksLikePath reports whether the value of an option is a path that may leave
-// the working directory.
-func looksLikePath(v value) bool {
-	absolute := strings.HasPrefix(v.text, "/") || strings.HasPrefix(v.text, "~")
-	return v.kind != unknown && (absolute || slices.Contains(strings.Split(v.text, "/"), ".."))
-}
-
-// hasSubcommand reports whether the first operand, or the first two joined by a
-// space, are in names. The name "" stands for a call without options and
-// operands.
-func hasSubcommand(a parsedArguments, names []string) Tristate {
-	if len(names) == 0 {
-		return No
-	}
-	if len(a.operands) == 0 {
-		if slices.Contains(names, "") && len(a.flags) == 0 {
-			return Yes
-		}
-		return No
-	}
-	first := a.operands[0]
-	switch {
-	case !first.isLiteral():
-		return Maybe
-	case slices.Contains(names, first.text):
-		return Yes
-	case len(a.flags) > 0 && len(a.operands) > 1 && slices.Contains(names, a.operands[1].text):
-		return Maybe // the first operand may be the value of an option
-	case len(a.operands) > 1 && slices.Contains(names, first.text+" "+a.operands[1].text):
-		return Yes
-	}
-	return No
 }

@@ -3,112 +3,98 @@ package shell
 import (
 	_ "embed"
 	"path"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
 
-// program describes the options and effects of a program, from programs.txt.
+// program is a line of programs.txt, which describes the attributes.
 type program struct {
-	operands        Mode // how it accesses its operands; "" means Uses
-	noPaths         bool // no operand is a path
-	lastWritten     bool // it writes to the last of several operands
-	skipFirst       bool // the first operand is not a path, unless an option in skipUnless is given
-	skipUnless      []string
-	valueOptions    []string        // options whose value is not a path
-	attachedOptions string          // letters of short options whose optional value is attached
-	files           map[string]Mode // options whose value is a file
-	network         Tristate
-	system          Tristate
-	sudo            Tristate
-	networkCommands []string // subcommands that use the network
-	runsAlways      bool     // it runs code that is not analyzed
-	runsWith        []string // options with which it runs such code
-	deletesWith     []string // options with which it deletes files that are not named one by one
-	inPlaceWith     []string // options with which it writes to the files that it reads
-	runsOperands    bool     // it may run operands that begin with a program name
-	listsFiles      bool     // it prints only file names if its input is file names
-	scriptLanguage  string   // language of the script in its arguments; see scriptMayRun
+	attributes map[string]string
+	options    *regexp.Regexp // the options that are known; nil means all
+}
+
+func (p program) has(attribute string) bool { _, ok := p.attributes[attribute]; return ok }
+
+// answer returns Yes if the program has the attribute, and one of the options in
+// its value, if there are any.
+func (p program) answer(attribute string, g arguments) Tristate {
+	if p.has(attribute) && (p.attributes[attribute] == "" || g.hasFlag(p.list(attribute)...)) {
+		return Yes
+	}
+	return No
+}
+
+// list returns the elements of an attribute's value.
+func (p program) list(attribute string) []string {
+	text := p.attributes[attribute]
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' })
+}
+
+// operandMode returns how the program accesses its operands.
+func (p program) operandMode() Mode {
+	switch {
+	case p.has("reads"):
+		return Reads
+	case p.has("writes"):
+		return Writes
+	}
+	return Uses
+}
+
+// optionMode returns how the program accesses the value of an option; "" means
+// that the value is not a file. takesValue reports whether the option has a
+// value.
+func (p program) optionMode(name string) (mode Mode, takesValue bool) {
+	switch {
+	case slices.Contains(p.list("in"), name):
+		return Reads, true
+	case slices.Contains(p.list("out"), name):
+		return Writes, true
+	}
+	return "", slices.Contains(p.list("values"), name)
 }
 
 //go:embed programs.txt
 var programsText string
 
-// programs returns the content of programs.txt, by program name.
+// programs returns the lines of programs.txt, by program name or by program and
+// subcommand, joined by a space.
 var programs = sync.OnceValue(func() map[string]program {
 	all := map[string]program{}
-	for line := range strings.Lines(programsText) {
-		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
+	for line := range strings.Lines(strings.ReplaceAll(programsText, "\\\n", "")) {
+		at := strings.LastIndex(line, ": ")
+		if at < 0 || line[0] == '#' {
 			continue
 		}
-		at := strings.LastIndex(line, ": ")
-		p := readProgram(strings.Fields(line[at+1:]))
-		for _, name := range strings.Fields(line[:at]) {
-			all[name] = p
+		names, attributes := line[:at], line[at+2:]
+		p := program{attributes: map[string]string{}}
+		for _, attribute := range strings.Fields(attributes) {
+			key, text, _ := strings.Cut(attribute, "=")
+			if p.attributes[key] = text; key == "options" {
+				p.options = regexp.MustCompile("^(?:" + text + ")$")
+			}
+		}
+		subcommands := ""
+		if list, ok := strings.CutSuffix(names, "]"); ok {
+			names, subcommands, _ = strings.Cut(list, "[")
+		}
+		for _, name := range strings.Fields(names) {
+			if subcommands == "" {
+				all[name] = p
+			}
+			for _, sub := range strings.Fields(subcommands) {
+				all[name+" "+strings.ReplaceAll(sub, "+", " ")] = p
+			}
 		}
 	}
 	return all
 })
 
-func readProgram(attributes []string) program {
-	p := program{files: map[string]Mode{}}
-	for _, attribute := range attributes {
-		key, text, hasValue := strings.Cut(attribute, "=")
-		var list []string
-		if hasValue {
-			list = strings.Split(text, ",")
-		}
-		switch key {
-		case "reads":
-			p.operands = Reads
-		case "writes":
-			p.operands = Writes
-		case "text":
-			p.noPaths = true
-		case "last-written":
-			p.lastWritten = true
-		case "skip":
-			p.skipFirst, p.skipUnless = true, list
-		case "values":
-			p.valueOptions = list
-		case "attached":
-			p.attachedOptions = text
-		case "in", "out":
-			for _, name := range list {
-				p.files[name] = map[string]Mode{"in": Reads, "out": Writes}[key]
-			}
-		case "network":
-			p.network = Yes
-		case "system":
-			p.system = Yes
-		case "sudo":
-			p.sudo = Yes
-		case "remote":
-			for _, name := range list {
-				p.networkCommands = append(p.networkCommands, strings.TrimSuffix(strings.ReplaceAll(name, "+", " "), "-"))
-			}
-		case "runs":
-			p.runsAlways, p.runsWith = !hasValue, list
-		case "deletes":
-			p.deletesWith = list
-		case "in-place":
-			p.inPlaceWith = list
-		case "carries":
-			p.runsOperands = true
-		case "lists":
-			p.listsFiles = true
-		case "script":
-			p.scriptLanguage = text
-		default:
-			panic("shell: unknown attribute in programs.txt: " + key)
-		}
-	}
-	return p
-}
-
 // tableName returns the name in programs.txt for a program: python for
-// python3.11, mkfs for mkfs.ext4, and sed for gsed (GNU sed on other systems).
-// For a program that is not in the file, it returns the base name without a
-// version.
+// python3.11, and mkfs for mkfs.ext4. For a program that is not in the file, it
+// returns the base name without a version.
 func tableName(name string) string {
 	name = path.Base(name)
 	if _, ok := programs()[name]; ok {
@@ -117,12 +103,34 @@ func tableName(name string) string {
 	if strings.HasPrefix(name, "mkfs.") {
 		return "mkfs"
 	}
-	name = strings.TrimRight(strings.TrimRight(name, "0123456789."), "-")
-	if rest, ok := strings.CutPrefix(name, "g"); ok && programs()[name].files == nil && programs()[rest].files != nil {
-		return rest
-	}
-	return name
+	return strings.TrimRight(strings.TrimRight(name, "0123456789."), "-")
 }
 
-// removers are programs that delete their operands.
-var removers = []string{"rm", "unlink", "shred", "rmdir"}
+// findSubcommand returns the line of the subcommand in args, with its name in
+// the table, and the arguments without that name. A line of two words, such as
+// "git stash drop", precedes one of a single word.
+func findSubcommand(name string, args []value) (key string, spec program, rest []value, ok bool) {
+	all := programs()
+	if len(args) == 0 {
+		return name, all[name+" -"], nil, true
+	}
+	if !args[0].isLiteral() {
+		return name, program{}, args, false
+	}
+	key, rest = name+" "+args[0].text, args[1:]
+	at := slices.IndexFunc(rest, func(v value) bool { return v.kind == unknown || !strings.HasPrefix(v.text, "-") })
+	if at >= 0 {
+		if spec, ok = all[key+" "+rest[at].text]; ok {
+			return key + " " + rest[at].text, spec, slices.Delete(slices.Clone(rest), at, at+1), true
+		}
+		for other := range all { // a word that is not known may be the second one
+			if !rest[at].isLiteral() && strings.HasPrefix(other, key+" ") {
+				return key, program{}, rest, false
+			}
+		}
+	}
+	if spec, ok = all[key]; !ok {
+		spec, ok = all[name+" *"]
+	}
+	return key, spec, rest, ok
+}

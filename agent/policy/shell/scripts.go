@@ -7,61 +7,40 @@ import (
 	"sync"
 )
 
-// scriptMayRun reports whether the script that a program is given, in the given
-// language, may run a command or use a file.
-func (r *analyzer) scriptMayRun(language string, a parsedArguments, args []value, c *cmdContext) bool {
-	switch language {
-	case "sed":
-		return slices.ContainsFunc(a.inlineScripts(), func(v value) bool {
-			text := v.text
-			if v.kind == unknown { // "s/$old/$new/" is common: assume harmless values
-				text = shellExpansions().ReplaceAllString(strings.Trim(text, `"`), "1")
-			}
-			return !safeSed().MatchString(text)
-		})
-	case "awk":
-		return slices.ContainsFunc(a.inlineScripts(), func(v value) bool {
-			bare := awkLiterals().ReplaceAllString(v.text, `${1}${2}""`)
-			return v.kind != unknown && (awkRuns().MatchString(bare) || strings.Contains(v.text, "/inet"))
-		})
-	case "sqlite":
-		runs := func(v value) bool { return sqlRuns().MatchString(v.text) }
-		return slices.ContainsFunc(args, runs) || c.stdin == stdinScript && sqlRuns().MatchString(c.input)
-	case "make":
-		return slices.ContainsFunc(a.operands, func(v value) bool { return strings.HasPrefix(v.text, "SHELL=") })
-	}
-	return false
+// scriptMayRun reports whether the script in the arguments of sed, awk or jq may run
+// a command or use a file.
+func scriptMayRun(language string, g arguments) bool {
+	return language != "" && slices.ContainsFunc(g.inlineScripts(), func(v value) bool {
+		if language == "sed" {
+			return v.kind != known || !safeSed().MatchString(v.text)
+		}
+		if language == "jq" {
+			return jqImports().MatchString(v.text)
+		}
+		text := strings.ReplaceAll(v.text, "\\\n", " ")
+		bare := awkLiterals().ReplaceAllString(text, `${1}${2}""`)
+		if strings.Contains(strings.ReplaceAll(bare, `""`, ""), `"`) || strings.Contains(bare, "/") {
+			bare = text // what is a literal is not certain
+		}
+		return v.kind != known || awkRuns().MatchString(bare) || strings.Contains(v.text, "/inet")
+	})
 }
 
 // inlineScripts returns the scripts in the arguments of sed or awk: the values
-// of options such as -e, or the first operand if there is neither such an option
-// nor a script file (-f).
-func (a parsedArguments) inlineScripts() []value {
-	var all []value
-	hasScriptOption := false
-	for name, values := range a.values {
-		isFile := name == "f" || strings.HasPrefix("file", name)
-		isCode := name == "e" || strings.HasPrefix("expression", name) || strings.HasPrefix("source", name)
-		hasScriptOption = hasScriptOption || isCode || isFile
-		if isCode {
-			all = append(all, values...)
-		}
-	}
-	if !hasScriptOption && len(a.operands) > 0 {
-		all = append(all, a.operands[0])
+// of options such as -e or, without them, the first operand.
+func (g arguments) inlineScripts() []value {
+	all := slices.Concat(g.values["e"], g.values["expression"], g.values["source"])
+	if len(all) == 0 && len(g.operands) > 0 {
+		all = g.operands[:1]
 	}
 	return all
 }
 
-// shellExpansions matches substitutions and variables of the shell.
-var shellExpansions = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\$\([^()]*\)|\$\{[^{}]*\}|\$[A-Za-z0-9_@]+`)
-})
-
 // safeSed matches sed scripts that neither run commands nor name files.
 var safeSed = sync.OnceValue(func() *regexp.Regexp {
 	// D is the delimiter; a bracket expression that contains it is not matched
-	const pattern, replacement = `(?:[^D\\\n[]|\\.|\[\^?(?:[^]^D\\\n]|\\[^]\n])(?:[^]D\\\n]|\\[^]\n])*\])*`, `(?:[^D\\\n]|\\(?s:.))*`
+	const element, replacement = `[^]D\\\n[]|\\[^]\n]|\[:[a-z]+:\]|\[[^].:=[D\\\n]`, `(?:[^D\\\n]|\\(?s:.))*`
+	const pattern = `(?:[^D\\\n[]|\\.|\[\^?(?:(?:` + element + `)+\[?|\[)\])*`
 	in := func(d, text string) string { return strings.ReplaceAll(text, "D", d) }
 	var changes []string
 	for _, d := range strings.Split(`/ , # @ : % ! ~ _ = ; \| \+`, " ") {
@@ -70,7 +49,7 @@ var safeSed = sync.OnceValue(func() *regexp.Regexp {
 	change := `(?:` + strings.Join(changes, "|") + `)`
 	address := `(?:\d+(?:~\d+)?|\$|` + in("/", "D"+pattern+"D") + `[IM]*)`
 	command := strings.Join([]string{
-		`[={}dDgGhHnNpPxz]`, `[lqQ]\s*\d*`, `[btT]\s*[^;}\n]*`, `:[^;\n]*`, `#[^\n]*`, `[aic](?:[^\\\n]|\\(?s:.))*`,
+		`[={}dDgGhHnNpPxz]`, `[lqQ]\s*\d*`, `[btT:][ \t]*[^\s;}]*[ \t]*(?:[;}\n]|$)`, `#[^\n]*`, `[aic](?:[^\\\n]|\\(?s:.))*`,
 		`s` + change + `[gpiImM0-9]*`, `y` + change,
 	}, "|")
 	return regexp.MustCompile(`^(?:[\s;]*(?:` + address + `(?:\s*,\s*(?:[+~]\d+|` + address + `))?)?[\s!]*(?:` + command + `))*[\s;]*$`)
@@ -79,14 +58,12 @@ var safeSed = sync.OnceValue(func() *regexp.Regexp {
 var (
 	// awkLiterals matches strings and regular expressions of awk.
 	awkLiterals = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"|(^|[({,;!~&|\n])(\s*)/(?:[^/\\\n[]|\\.|\[[^]\n]*\])+/`)
+		return regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"|(^|[({},;!~&|=\n])(\s*)/(?:[^/\\\n[]|\\.|\[[^]\n]*\])+/`)
 	})
+	// jqImports matches jq code that reads a file.
+	jqImports = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(import|include)\s*"`) })
 	// awkRuns matches awk code that runs a command or uses a file.
 	awkRuns = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`\bsystem\s*\(|(?:^|[^|])\|(?:$|[^|])|\|&|@|\bgetline\b|\bprintf?\b[^;}\n]*>`)
-	})
-	// sqlRuns matches SQL scripts that run a command or load or write a file.
-	sqlRuns = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?i)(^|\n)\s*\.(shell|system|once|output|excel|import +['"]?\|)|\bedit\(|load_extension`)
+		return regexp.MustCompile(`\bsystem\s*\(|\bARG[CV]\b|(?:^|[^|])\|(?:$|[^|])|\|&|@|\bgetline\b|\bprintf?\b(?:[^;}\n/]|[,&|]\s*(?:#.*)?\n|/.*)*>`)
 	})
 )

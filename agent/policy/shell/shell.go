@@ -8,13 +8,18 @@
 // three values (Tristate), because the text does not determine everything: in
 // "$CMD x", the program is unknown.
 //
+// What a program does is read from the table in programs.txt. A program or an
+// option that the table does not list, a variable that is not known to be
+// harmless, and a construct that is not analyzed (functions, eval, alias) make a
+// part undecided: it has an UndecidedReason.
+//
 // The analysis prevents accidents and is not a security boundary. A program
 // that runs can do anything. The package does not look into scripts of Python
 // or make.
 package shell
 
 import (
-	"fmt"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -74,6 +79,8 @@ type Path struct {
 	Text     string   `json:"path"`
 	Mode     Mode     `json:"mode"`
 	Location Location `json:"where"`
+
+	git bool // it is, or is in, a directory of git's settings
 }
 
 // Word is an argument, clipped to maxShown characters. If the argument is not
@@ -104,18 +111,25 @@ type Part struct {
 	RecursiveDelete Tristate `json:"recursive_delete"` // it deletes files that are not named one by one
 	System          Tristate `json:"system"`           // it changes the machine: services, disks, users, other programs' processes
 	// UndecidedReason says why it is unknown what this part runs; empty if that
-	// is known.
+	// is known. The four answers above are then at least Maybe.
 	UndecidedReason string `json:"undecided,omitempty"`
+	// IsForkBomb says that the part defines a function that starts copies of
+	// itself without end.
+	IsForkBomb bool `json:"fork_bomb,omitempty"`
 	// Start is the offset in bytes, in the analyzed text, of the command that
 	// this part belongs to. Parts of a nested script have the offset of the
 	// command that runs the script.
 	Start int `json:"-"`
 
-	byPath       bool     // the program was called by a path
-	pipesUnknown bool     // the part pipes into a program whose name is unknown
-	dirs         []string // directories that the program may run in
-	listing      bool     // the program prints only names of files in the workspace
+	byPath       bool // the program was called by a path
+	unlisted     bool // the program is not in programs.txt
+	pipesUnknown bool // the part pipes into a program whose name is unknown
+	listing      bool // the program prints only names of files in the workspace
 }
+
+// IsUnlisted reports whether the part is undecided only because its program is
+// not in the table of programs.
+func (p *Part) IsUnlisted() bool { return p.unlisted }
 
 // IsCalledByPath reports whether the program was called by a path. It may then
 // be any program with this base name.
@@ -159,24 +173,16 @@ const (
 	// MaxText is the longest command that is analyzed, in bytes.
 	MaxText = 256 << 10
 	// maxNesting bounds the tokens that may open a nested construct, maxDepth
-	// the depth of nested statements, maxParts the parts of a command, and
-	// maxPipe the commands of a pipeline.
+	// the depth of nested statements, programs and shells, and maxParts the parts
+	// of a command.
 	maxNesting = 16_000
 	maxDepth   = 100
 	maxParts   = 5_000
-	maxPipe    = 100
-	// maxShellDepth bounds shells within shells. maxScripts bounds the bytes of
-	// the scripts that are analyzed before the last one.
-	maxShellDepth = 8
-	maxScripts    = 1 << 20
-	// maxFields bounds the words that braces expand to, maxWords the words of
-	// all commands, maxDirs the directories that a command may run in,
-	// maxResolved the paths passed to Workspace.Resolve, and maxPathElements the
-	// elements of a path.
-	maxFields       = 256
-	maxWords        = 100_000
+	// maxDirs bounds the directories that a command may run in, maxResolved the
+	// paths passed to Workspace.Resolve, and maxPathElements the elements of a
+	// path.
 	maxDirs         = 8
-	maxResolved     = 2_000
+	maxResolved     = 20_000
 	maxPathElements = 500
 	// maxShown bounds a text that is shown, in characters.
 	maxShown = 120
@@ -185,14 +191,25 @@ const (
 // Analyze returns the parts of a command. The result is empty only if the text
 // runs no program and opens no file.
 func Analyze(text string, workspace Workspace) []Part {
-	r := &analyzer{workspace: workspace.normalized(), shared: &shared{listings: map[*syntax.CmdSubst]bool{}}}
-	r.workspace.Resolve = memoize(r.workspace.Resolve)
-	s := &scope{vars: map[string]value{}}
-	if r.workspace.Dir != "" {
-		s.dirs = []string{r.workspace.Dir}
+	a := &analyzer{workspace: workspace.normalized(), listings: map[*syntax.CmdSubst]bool{}}
+	s := &scope{names: map[string]bool{}}
+	if a.workspace.Dir != "" {
+		s.dirs = []string{a.workspace.Dir}
 	}
-	r.walkScript(text, s, &cmdContext{start: 0, topLevel: true})
-	return r.parts
+	a.walkScript(text, s, cmdContext{topLevel: true})
+	for i := range a.parts {
+		p := &a.parts[i]
+		if slices.ContainsFunc(p.Paths, func(q Path) bool {
+			return q.git && (q.Mode != Reads || p.Program == "cp") && (p.Program != "git" || q.Mode == Writes)
+		}) && p.Program != "rm" {
+			p.UndecidedReason, p.unlisted = "it may change what git runs", false
+		}
+		if p.UndecidedReason != "" {
+			p.Network, p.Sudo = p.Network.Or(Maybe), p.Sudo.Or(Maybe)
+			p.RecursiveDelete, p.System = p.RecursiveDelete.Or(Maybe), p.System.Or(Maybe)
+		}
+	}
+	return a.parts
 }
 
 // Programs returns the names of the programs that parts run, without
@@ -207,15 +224,6 @@ func Programs(parts []Part) []string {
 		}
 	}
 	return names
-}
-
-// undecidedPart returns a part with unknown properties. text is shown as its
-// program; format and args give the reason.
-func undecidedPart(c *cmdContext, text, format string, args ...any) Part {
-	return Part{
-		Program: shortened(text), Via: c.via, Start: c.start, UndecidedReason: fmt.Sprintf(format, args...),
-		Network: Maybe, Sudo: Maybe, RecursiveDelete: Maybe, System: Maybe,
-	}
 }
 
 // shortened clips a text to maxShown characters.

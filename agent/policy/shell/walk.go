@@ -1,7 +1,7 @@
 package shell
 
 import (
-	"maps"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,321 +10,312 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// analyzer analyzes one script. Nested scripts have their own analyzers, which
-// add to the same parts.
+// analyzer analyzes a command and the scripts nested in it.
 type analyzer struct {
 	workspace Workspace
-	text      string // source of the script
 	parts     []Part
-	truncated bool // there are more than maxParts parts, and the last element of parts says so
-	// The results of surveyVariables: how often each variable is set, which
-	// variables have unpredictable values, and whether all have.
-	assignCounts map[string]int
-	volatile     map[string]bool
-	allVolatile  bool
-	// enclosingFuncs are the functions whose bodies contain the current
-	// statement, outermost first.
-	enclosingFuncs []string
-	depth          int // nesting depth of the current statement
-	shared         *shared
-}
-
-// shared is the state that the analyzers of one command and its nested scripts
-// share.
-type shared struct {
-	scriptBytes int // total size of the scripts
-	words       int // number of expanded words
+	text      string          // source of the current script
+	assigned  map[string]bool // the result of findAssigned for it
+	depth     int             // nesting depth of the current statement
+	stopped   bool            // a bound was exceeded, and the last part says so
 	// listings are command substitutions that print only names of files in the
 	// workspace.
 	listings map[*syntax.CmdSubst]bool
 }
 
-// stdinKind says what a command reads from its standard input.
-type stdinKind int8
-
-const (
-	stdinEmpty     stdinKind = iota // no input, which is the default
-	stdinScript                     // the text in cmdContext.input
-	stdinFileNames                  // names of files in the workspace, one per line
-	stdinUnknown                    // known only at run time
-)
-
-// cmdContext describes the surroundings of a command.
-type cmdContext struct {
-	start      int      // see Part.Start
-	topLevel   bool     // offsets in the script are offsets in the whole text
-	via        []string // see Part.Via
-	shellDepth int      // number of shells around the command
-	stdin      stdinKind
-	input      string // the text on standard input if stdin is stdinScript
-	concurrent bool   // in a pipeline, in a substitution or in the background
+// addPart appends a part. Beyond maxParts it stops the analysis.
+func (a *analyzer) addPart(p Part) {
+	if !a.stopped && len(a.parts) >= maxParts {
+		p = Part{Program: "...", Start: p.Start, UndecidedReason: fmt.Sprintf("there are more than %d commands in it", maxParts)}
+	}
+	if !a.stopped {
+		a.parts = append(a.parts, p)
+		a.stopped = len(a.parts) > maxParts
+	}
 }
 
-func (c *cmdContext) withWrapper(program string) *cmdContext {
-	inner := *c
-	inner.via = append(slices.Clone(c.via), program)
-	return &inner
+// addUndecided appends a part for a text that is not analyzed.
+func (a *analyzer) addUndecided(c cmdContext, text, reason string) {
+	a.addPart(Part{Program: shortened(text), Via: c.via, Start: c.start, UndecidedReason: reason})
 }
 
 // nestingKeywords matches shell keywords that make a parser recurse.
 var nestingKeywords = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\b(if|elif|while|until|for|case|select|time|coproc|function)\b`)
+	return regexp.MustCompile(`\b(if|elif|while|until|for|case|select|time|coproc|function)\b|[({\[` + "`" + `!?|&]`)
 })
 
-// isTooDeep reports whether the nesting of a text may be too deep for a
-// recursive parser.
-func isTooDeep(text string) bool {
-	n := 0
-	for i := range len(text) {
-		switch text[i] {
-		case '(', '{', '[', '`', '!', '?', '|', '&':
-			n++
-		}
-	}
-	return n > maxNesting || n+len(nestingKeywords().FindAllStringIndex(text, maxNesting+1)) > maxNesting
-}
-
 // walkScript parses and analyzes the text of a script.
-func (r *analyzer) walkScript(text string, s *scope, c *cmdContext) {
+func (a *analyzer) walkScript(text string, s *scope, c cmdContext) {
+	var f *syntax.File
+	reason := ""
 	switch {
 	case len(text) > MaxText:
-		r.addPart(undecidedPart(c, text, "the script is longer than %d KB, and is not read", MaxText>>10))
-		return
+		reason = "the script is too long to be read"
 	case strings.ContainsRune(text, 0):
-		r.addPart(undecidedPart(c, text, "there is a NUL byte in the script"))
-		return
-	case r.shared.scriptBytes > maxScripts:
-		r.addPart(undecidedPart(c, text, "there are too many scripts in it to be read"))
-		return
-	case c.shellDepth > maxShellDepth || isTooDeep(text):
-		r.addPart(undecidedPart(c, text, "the script is nested too deep to be read"))
-		return
-	}
-	r.shared.scriptBytes += len(text)
-	f, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
-	if err != nil {
-		r.addPart(undecidedPart(c, text, "it cannot be parsed: %s", shortened(err.Error())))
-		return
-	}
-	inner := &analyzer{
-		workspace: r.workspace, text: text, parts: r.parts, truncated: r.truncated, depth: r.depth, enclosingFuncs: r.enclosingFuncs,
-		assignCounts: map[string]int{}, volatile: map[string]bool{}, allVolatile: r.allVolatile, shared: r.shared,
-	}
-	inner.surveyVariables(f)
-	if hasHiddenCommand(f) {
-		last := max(0, len(strings.TrimRight(text, " \t\n;"))-1) // a match that covers the last byte covers the whole text
-		hidden := cmdContext{start: c.start, via: c.via}
-		if c.topLevel {
-			hidden.start = last
-		}
-		r.addPart(undecidedPart(&hidden, "a[$(...)]", "a text in it may be run as the subscript of an array"))
-	}
-	for _, name := range lookupVariables {
-		if inner.volatile[name] && inner.assignCounts[name] == 0 {
-			r.checkVariable(name, value{kind: unknown}, s, c)
+		reason = "there is a NUL byte in the script"
+	case len(c.via) > maxDepth || len(nestingKeywords().FindAllStringIndex(text, maxNesting+1)) > maxNesting:
+		reason = "the script is nested too deep to be read"
+	default:
+		var err error
+		if f, err = syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), ""); err != nil {
+			reason = "it cannot be parsed: " + shortened(err.Error())
 		}
 	}
-	inner.parts = r.parts
-	inner.walkStmts(f.Stmts, s, c)
-	r.parts, r.truncated = inner.parts, inner.truncated
+	if reason != "" {
+		a.addUndecided(c, text, reason)
+		return
+	}
+	outer, outerAssigned := a.text, a.assigned
+	a.text, a.assigned = text, findAssigned(text)
+	defer func() { a.text, a.assigned = outer, outerAssigned }()
+	if commandSubscript().MatchString(unquoted().Replace(a.withoutHereDocs(f))) {
+		hidden := c
+		if c.topLevel { // a match that covers the last byte covers the whole text
+			hidden.start = max(0, len(strings.TrimRight(text, " \t\n;"))-1)
+		}
+		a.addUndecided(hidden, "a[$(...)]", "a text in it may be run as the subscript of an array")
+	}
+	a.walkStmts(f.Stmts, s, c)
 }
 
-// addPart appends a part. It replaces the parts beyond maxParts by one undecided
-// part.
-func (r *analyzer) addPart(p Part) {
-	if len(r.parts) >= maxParts {
-		if !r.truncated {
-			r.truncated = true
-			r.parts = append(r.parts, undecidedPart(&cmdContext{}, "...", "there are more than %d commands in it", maxParts))
+// commandSubscript matches an array subscript that runs a command. Bash expands
+// such subscripts also in quoted texts, if it evaluates them as arithmetic
+// expressions.
+var commandSubscript = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("[A-Za-z_][A-Za-z0-9_]*\\[([^\\[\\]]|\\[[^\\[\\]]*\\])*(\\$\\(|`)")
+})
+
+// unquoted removes quotes and backslashes.
+var unquoted = sync.OnceValue(func() *strings.Replacer { return strings.NewReplacer(`"`, "", "'", "", `\`, "") })
+
+// withoutHereDocs returns the source of the current script without its
+// here-documents, most of which are the contents of files.
+func (a *analyzer) withoutHereDocs(f *syntax.File) string {
+	text := []byte(a.text)
+	syntax.Walk(f, func(n syntax.Node) bool {
+		if rd, ok := n.(*syntax.Redirect); ok && rd.Hdoc != nil {
+			clear(text[rd.Hdoc.Pos().Offset():rd.Hdoc.End().Offset()])
 		}
-		return
-	}
-	r.parts = append(r.parts, p)
+		return true
+	})
+	return string(text)
 }
 
-func (r *analyzer) walkStmts(all []*syntax.Stmt, s *scope, c *cmdContext) {
+func (a *analyzer) walkStmts(all []*syntax.Stmt, s *scope, c cmdContext) {
 	for _, st := range all {
-		if r.truncated {
-			return
-		}
 		before := s.dirs
-		r.walkStmt(st, s, c)
-		s.merge(before, s.visited) // the statement's cd may have failed
+		a.walkStmt(st, s, c)
+		s.settle(before)
 	}
 }
 
 // walkStmt analyzes one statement, including its redirections.
-func (r *analyzer) walkStmt(st *syntax.Stmt, s *scope, c *cmdContext) {
-	if r.depth++; r.depth > maxDepth {
-		r.addPart(undecidedPart(c, r.sourceText(st), "it is nested too deep to be read"))
-		r.depth--
+func (a *analyzer) walkStmt(st *syntax.Stmt, s *scope, c cmdContext) {
+	if c.topLevel {
+		c.start = int(st.Pos().Offset())
+	}
+	if a.stopped {
 		return
 	}
-	defer func() { r.depth-- }()
-	inner := *c
-	if c.topLevel {
-		inner.start = int(st.Pos().Offset())
+	a.depth++
+	defer func() { a.depth-- }()
+	if a.depth > maxDepth {
+		a.addUndecided(c, a.sourceText(st), "it is nested too deep to be read")
+		return
 	}
 	if st.Background {
-		s, inner.concurrent = s.clone(), true
+		s = s.clone()
 	}
-	paths, network := r.walkRedirects(st.Redirs, s, &inner)
-	before := len(r.parts)
+	paths, network := a.walkRedirects(st.Redirs, s, &c)
+	before, dirs := len(a.parts), s.dirs
 	if st.Cmd != nil {
-		r.walkCommand(st.Cmd, s, &inner)
+		a.walkCommand(st.Cmd, s, c)
+	}
+	if st.Negated { // "! cd a && b" runs b where cd failed
+		s.settle(dirs)
 	}
 	if len(paths) == 0 && network == No {
 		return
 	}
 	_, simple := st.Cmd.(*syntax.CallExpr)
-	if simple && len(r.parts) > before {
-		last := &r.parts[len(r.parts)-1]
-		last.Paths, last.Network = append(last.Paths, paths...), last.Network.Or(network)
-		last.listing = last.listing && !slices.ContainsFunc(paths, func(p Path) bool { return p.Location != Inside })
-		return
+	p := &Part{Known: true, Via: c.via, Start: c.start}
+	if simple && len(a.parts) > before {
+		p = &a.parts[len(a.parts)-1]
 	}
-	r.addPart(Part{Known: true, Via: c.via, Paths: paths, Network: network, Start: inner.start})
+	p.Network = p.Network.Or(network)
+	p.Paths = append(p.Paths, paths...)
+	if !simple || len(a.parts) == before {
+		a.addPart(*p)
+	}
 }
 
 // walkCommand analyzes a command of any kind.
-func (r *analyzer) walkCommand(cmd syntax.Command, s *scope, c *cmdContext) {
+func (a *analyzer) walkCommand(cmd syntax.Command, s *scope, c cmdContext) {
+	before := s.dirs
 	switch cmd := cmd.(type) {
 	case *syntax.CallExpr:
-		r.walkCall(cmd, s, c)
+		a.walkCall(cmd, s, c)
 	case *syntax.BinaryCmd:
 		if cmd.Op == syntax.Pipe || cmd.Op == syntax.PipeAll {
-			r.walkPipeline(cmd, s, c)
+			a.walkPipe(cmd, s, c)
 			return
 		}
-		before := s.dirs
-		r.walkStmt(cmd.X, s, c)
+		a.walkStmt(cmd.X, s, c)
 		if cmd.Op == syntax.OrStmt {
-			s.merge(before, s.visited)
+			s.settle(before)
 		}
-		right := &scope{dirs: s.dirs, visited: s.visited, vars: maps.Clone(s.vars)}
-		r.walkStmt(cmd.Y, right, c)
-		s.dirs, s.visited = right.dirs, right.visited
+		a.walkStmt(cmd.Y, s, c)
 	case *syntax.Block:
-		r.walkStmts(cmd.Stmts, s, c)
+		a.walkStmts(cmd.Stmts, s, c)
 	case *syntax.Subshell:
-		r.walkStmts(cmd.Stmts, s.clone(), c)
+		a.walkStmts(cmd.Stmts, s.clone(), c)
 	case *syntax.IfClause:
-		r.walkIf(cmd, s, c)
+		for ; cmd != nil && !a.stopped; cmd = cmd.Else {
+			a.walkStmts(cmd.Cond, s, c)
+			a.walkStmts(cmd.Then, s, c)
+			s.settle(before)
+		}
 	case *syntax.WhileClause:
-		s.branch(func(s *scope) {
-			r.walkStmts(cmd.Cond, s, c)
-			r.walkStmts(cmd.Do, s, c)
-		})
+		a.walkLoop(append(slices.Clone(cmd.Cond), cmd.Do...), s, c)
 	case *syntax.ForClause:
-		r.walkFor(cmd, s, c)
+		a.walkFor(cmd, s, c)
 	case *syntax.CaseClause:
-		r.walkSubstitutions(cmd.Word, s, c)
+		a.walkSubstitutions(cmd.Word, s, c)
 		for _, item := range cmd.Items {
 			for _, w := range item.Patterns {
-				r.walkSubstitutions(w, s, c)
+				a.walkSubstitutions(w, s, c)
 			}
-			s.branch(func(s *scope) { r.walkStmts(item.Stmts, s, c) })
+			a.walkStmts(item.Stmts, s, c)
+			s.settle(before)
 		}
 	case *syntax.FuncDecl:
-		r.walkFunction(cmd, s, c)
+		name := ""
+		if cmd.Name != nil { // the parser accepts functions without a name
+			name = cmd.Name.Value
+		}
+		a.addPart(Part{
+			Program: name, Via: c.via, Start: c.start, UndecidedReason: "what a function does is known only when it is called",
+			IsForkBomb: isForkBomb(name, cmd.Body),
+		})
+		a.walkStmt(cmd.Body, s.clone(), c)
 	case *syntax.TimeClause:
 		if cmd.Stmt != nil {
-			r.walkStmt(cmd.Stmt, s, c)
+			a.walkStmt(cmd.Stmt, s, c)
 		}
 	case *syntax.CoprocClause:
-		inner := *c
-		inner.concurrent, inner.stdin = true, stdinUnknown
-		r.walkStmt(cmd.Stmt, s.clone(), &inner)
+		a.addUndecided(c, "coproc", "the input of a coprocess is known only when it runs")
+		a.walkStmt(cmd.Stmt, s.clone(), c)
 	case *syntax.DeclClause:
-		for _, a := range cmd.Args {
-			r.walkSubstitutions(a, s, c)
-			r.checkAssignment(a, s, c)
-			if a.Name == nil && a.Value != nil {
-				r.checkDeclaration(r.expandWord(a.Value, s), s, c)
-			}
-			r.recordAssignment(a, s)
+		for _, assign := range cmd.Args {
+			a.walkAssignment(assign, cmd.Variant.Value == "export", s, c)
 		}
 	default:
-		r.walkSubstitutions(cmd, s, c) // tests and arithmetic run only substitutions
+		a.walkSubstitutions(cmd, s, c) // tests and arithmetic run only substitutions
 	}
 }
 
-// checkDeclaration handles an argument of declare, export and the like that is
-// not a plain assignment, such as export "PATH=x".
-func (r *analyzer) checkDeclaration(v value, s *scope, c *cmdContext) {
-	if v.kind != known {
-		r.addPart(undecidedPart(c, v.text, "which variable it sets is known only when it runs"))
-	} else if name, text, ok := parseAssignment(v); ok {
-		r.checkVariable(name, text, s, c)
-	}
-}
-
-// walkIf analyzes an if statement with its elif and else branches.
-func (r *analyzer) walkIf(cmd *syntax.IfClause, s *scope, c *cmdContext) {
-	s.branch(func(s *scope) {
-		for n := 0; cmd != nil; n++ {
-			if n > maxDepth {
-				r.addPart(undecidedPart(c, r.sourceText(cmd), "it has too many branches to be read"))
-				return
+// walkPipe analyzes two commands, the second of which reads from the first. Each
+// runs in a subshell.
+func (a *analyzer) walkPipe(cmd *syntax.BinaryCmd, s *scope, c cmdContext) {
+	from := len(a.parts)
+	a.walkStmt(cmd.X, s.clone(), c)
+	middle := len(a.parts)
+	c.script, c.names = nil, allListings(a.parts[from:])
+	a.walkStmt(cmd.Y, s.clone(), c)
+	for i := from; i < middle; i++ {
+		p := &a.parts[i]
+		for _, next := range a.parts[middle:] {
+			p.pipesUnknown = p.pipesUnknown || !next.Known
+			if next.Known && next.Program != "" && !slices.Contains(p.PipesInto, next.Program) {
+				p.PipesInto = append(p.PipesInto, next.Program)
 			}
-			r.walkStmts(cmd.Cond, s, c)
-			s.branch(func(s *scope) { r.walkStmts(cmd.Then, s, c) })
-			cmd = cmd.Else
 		}
+	}
+}
+
+// allListings reports whether all parts print only names of files in the
+// workspace.
+func allListings(parts []Part) bool {
+	return len(parts) > 0 && !slices.ContainsFunc(parts, func(p Part) bool { return !p.listing || p.UndecidedReason != "" })
+}
+
+// walkSubstitutions analyzes command and process substitutions within a node.
+func (a *analyzer) walkSubstitutions(n syntax.Node, s *scope, c cmdContext) {
+	c.script, c.names = nil, false
+	syntax.Walk(n, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CmdSubst:
+			from := len(a.parts)
+			a.walkStmts(n.Stmts, s.clone(), c)
+			a.listings[n] = allListings(a.parts[from:])
+			return false
+		case *syntax.ProcSubst:
+			a.walkStmts(n.Stmts, s.clone(), c)
+			return false
+		case *syntax.ParamExp:
+			if n.Exp != nil && (n.Exp.Op == syntax.AssignUnset || n.Exp.Op == syntax.AssignUnsetOrNull) && n.Param != nil {
+				a.checkVariable(n.Param.Value, value{kind: unknown}, false, s, c)
+			}
+			if n.Excl || n.Exp != nil && n.Exp.Op == syntax.OtherParamOps && (n.Exp.Word == nil || n.Exp.Word.Lit() != "Q") {
+				a.addUndecided(c, a.sourceText(n), "it expands a text that is known only when it runs")
+			}
+		}
+		return !a.stopped
 	})
 }
 
-// walkFor analyzes for and select.
-func (r *analyzer) walkFor(cmd *syntax.ForClause, s *scope, c *cmdContext) {
-	r.walkSubstitutions(cmd.Loop, s, c)
-	s.branch(func(s *scope) {
-		if items, ok := cmd.Loop.(*syntax.WordIter); ok && !cmd.Select {
-			r.setLoopVariable(items, s)
+// walkRedirects returns the files that redirections open, and whether they use
+// the network. It sets the standard input of c.
+func (a *analyzer) walkRedirects(all []*syntax.Redirect, s *scope, c *cmdContext) (paths []Path, network Tristate) {
+	for _, rd := range all {
+		for _, w := range []*syntax.Word{rd.Word, rd.Hdoc} {
+			if w != nil {
+				a.walkSubstitutions(w, s, *c)
+			}
 		}
-		r.walkStmts(cmd.Do, s, c)
+		stdin := rd.N == nil || rd.N.Value == "0"
+		mode := Writes
+		switch rd.Op {
+		case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
+			if stdin {
+				c.script, c.names = a.expandHereDoc(rd, s), false
+			}
+			continue
+		case syntax.RdrIn, syntax.DplIn:
+			mode = Reads
+			if stdin {
+				c.script, c.names = nil, false
+			}
+		}
+		v := a.expandWord(rd.Word, s)
+		isDescriptor := v.text == "-" || v.text != "" && strings.Trim(strings.TrimSuffix(v.text, "-"), "0123456789"+placeholder) == ""
+		switch {
+		case (rd.Op == syntax.DplIn || rd.Op == syntax.DplOut) && v.kind != unknown && isDescriptor:
+		case v.kind != unknown && (strings.HasPrefix(v.text, "/dev/tcp/") || strings.HasPrefix(v.text, "/dev/udp/")):
+			network = Yes
+		default:
+			paths = append(paths, a.locatePath(v, mode, s.dirs))
+		}
+	}
+	return paths, network
+}
+
+// isForkBomb reports whether a function starts itself in a pipeline or in the
+// background.
+func isForkBomb(name string, body *syntax.Stmt) bool {
+	callsItself := func(st *syntax.Stmt) bool {
+		call, ok := st.Cmd.(*syntax.CallExpr)
+		return ok && len(call.Args) > 0 && call.Args[0].Lit() == name
+	}
+	found := false
+	syntax.Walk(body, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Stmt:
+			found = found || n.Background && callsItself(n)
+		case *syntax.BinaryCmd:
+			found = found || n.Op == syntax.Pipe && (callsItself(n.X) || callsItself(n.Y))
+		}
+		return !found
 	})
-}
-
-// setLoopVariable sets the value of a loop variable if it has a single literal
-// value, or if all of its values are names within the workspace.
-func (r *analyzer) setLoopVariable(items *syntax.WordIter, s *scope) {
-	delete(s.vars, items.Name.Value)
-	if !items.InPos.IsValid() || r.volatile[items.Name.Value] {
-		return
-	}
-	var all []value
-	for _, w := range items.Items {
-		fields, ok := r.expandFields(w, s)
-		if !ok {
-			return
-		}
-		all = append(all, fields...)
-	}
-	if len(all) == 1 && all[0].isLiteral() {
-		s.vars[items.Name.Value] = all[0]
-		return
-	}
-	for _, v := range all {
-		if v.kind == unknown || strings.HasPrefix(v.text, "/") || strings.HasPrefix(v.text, "-") || slices.Contains(strings.Split(v.text, "/"), "..") {
-			return
-		}
-	}
-	s.vars[items.Name.Value] = value{text: placeholder, kind: workspaceName}
-}
-
-// walkFunction analyzes the body of a function at its declaration. Calls are
-// not followed.
-func (r *analyzer) walkFunction(cmd *syntax.FuncDecl, s *scope, c *cmdContext) {
-	name := ""
-	if cmd.Name != nil {
-		name = cmd.Name.Value
-	}
-	if name == "cd" || name == "pushd" || name == "popd" {
-		r.addPart(undecidedPart(c, name, "it changes what %s means", name))
-	}
-	r.enclosingFuncs = append(r.enclosingFuncs, name)
-	inner := *c
-	inner.concurrent = false
-	r.walkStmt(cmd.Body, s.clone(), &inner)
-	r.enclosingFuncs = r.enclosingFuncs[:len(r.enclosingFuncs)-1]
+	return found
 }

@@ -27,6 +27,14 @@ func (w Workspace) normalized() Workspace {
 	if !path.IsAbs(w.Home) {
 		w.Home = ""
 	}
+	if resolve, n := w.Resolve, 0; resolve != nil {
+		w.Resolve = func(path string) (string, bool) {
+			if n++; n > maxResolved {
+				return "", false
+			}
+			return resolve(path)
+		}
+	}
 	return w
 }
 
@@ -40,7 +48,7 @@ var harmlessDevices = []string{
 // whether there was such a link. ok is false if the result is unknown, for
 // example because a glob pattern may match a link. Without Resolve, the path is
 // cleaned as text.
-func (w Workspace) resolveDotDot(abs string, isGlob bool) (resolved string, linked, ok bool) {
+func (w Workspace) resolveDotDot(abs string) (resolved string, linked, ok bool) {
 	if w.Resolve == nil || !slices.Contains(strings.Split(abs, "/"), "..") {
 		return path.Clean(abs), false, true
 	}
@@ -56,7 +64,7 @@ func (w Workspace) resolveDotDot(abs string, isGlob bool) (resolved string, link
 		parent := path.Dir(resolved)
 		target, ok := w.Resolve(resolved)
 		parentTarget, parentOK := w.Resolve(parent)
-		if !ok || !parentOK || isGlob && strings.ContainsAny(path.Base(resolved), "*?["+placeholder) {
+		if !ok || !parentOK || strings.ContainsAny(path.Base(resolved), "*?["+placeholder) {
 			return path.Clean(abs), false, false
 		}
 		if target != path.Join(parentTarget, path.Base(resolved)) {
@@ -113,25 +121,4 @@ func (w Workspace) contains(abs string) bool {
 
 func isBelow(abs, dir string) bool {
 	return abs == dir || dir == "/" || strings.HasPrefix(abs, dir+"/")
-}
-
-// memoize returns a function that caches the results of resolve and calls it
-// for at most maxResolved paths; for further paths it returns false.
-func memoize(resolve func(string) (string, bool)) func(string) (string, bool) {
-	if resolve == nil {
-		return nil
-	}
-	type result struct {
-		path string
-		ok   bool
-	}
-	cache := map[string]result{}
-	return func(path string) (string, bool) {
-		res, ok := cache[path]
-		if !ok && len(cache) < maxResolved {
-			res.path, res.ok = resolve(path)
-			cache[path] = res
-		}
-		return res.path, res.ok
-	}
 }

@@ -159,7 +159,9 @@ func TestGoalsPerAttempt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state.Submitted, state.Entries = false, state.Entries[:len(state.Entries)-1]
+	last := len(state.Attempt.Entries) - 1
+	state.Submitted = false
+	state.Attempt.Rewind(state.Attempt.Entries[last-1].Record)
 	resumed := runAttempt(t, state, agent.NewMemoryRecorder(), []tools.Tool{memory.NewGoals()}, "mini-tool goal list", submit)
 	checkEqual(t, strings.Split(out[1], "mini-tool:")[0], resumed[0])
 }
@@ -219,8 +221,18 @@ func TestInvalidGoalRecords(t *testing.T) {
 		{Name: "goal", Details: []byte(`{"goal":{"id":-1,"text":"x","state":"open"},"revision":9}`)},
 		{Name: "goal", Details: []byte(`{"goal":{"id":3,"text":"behind a gap","state":"open"},"revision":5}`)},
 	}
-	out := runAttempt(t, &agent.ResumeState{LastRecord: 1, ToolCalls: calls}, agent.NewMemoryRecorder(), []tools.Tool{memory.NewGoals()}, "mini-tool goal list", submit)
+	out := runAttempt(t, resumeWith(calls), agent.NewMemoryRecorder(), []tools.Tool{memory.NewGoals()}, "mini-tool goal list", submit)
 	checkEqual(t, "1 goal: 0 open, 1 done\n  1 done     new\uFFFD[2J\n", out[0])
+}
+
+// resumeWith returns the state of an attempt whose start-up command made tool calls.
+func resumeWith(calls []trajectories.ToolCall) *agent.ResumeState {
+	a := &trajectories.Attempt{}
+	for i, c := range calls {
+		a.AddData(trajectories.Record{ID: i + 2, Type: trajectories.TypeTool}, c)
+	}
+	a.AddData(trajectories.Record{ID: len(calls) + 2, Type: trajectories.TypeExecution}, trajectories.Execution{})
+	return &agent.ResumeState{Attempt: a, LastRecord: 1}
 }
 
 // tailCollector is the tool goal. It collects the tail variables after each call.

@@ -128,7 +128,7 @@ func (g *Goals) listFor(a *agent.Attempt) *goalList {
 	if l == nil {
 		l = &goalList{}
 		if a != nil && a.Session().Resume != nil {
-			l.restore(a.Session().Resume.ToolCalls)
+			l.restore(a.Session().Resume.ToolCalls())
 		}
 		g.lists[a] = l
 	}

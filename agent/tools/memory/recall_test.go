@@ -85,7 +85,9 @@ func TestRecallAfterCompaction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state.Submitted, state.Entries = false, state.Entries[:len(state.Entries)-1]
+	last := len(state.Attempt.Entries) - 1
+	state.Submitted = false
+	state.Attempt.Rewind(state.Attempt.Entries[last-1].Record)
 	resumed := runAttemptWith(t, cfg, state, agent.NewMemoryRecorder(), []tools.Tool{memory.RecallTool{}}, "mini-tool recall 1", submit)
 	checkEqual(t, strings.Replace(want, "of 4", "of 5", 1), resumed[0])
 }

@@ -176,7 +176,7 @@ func (b *board) restore(a *agent.Attempt) {
 		if state == nil {
 			return
 		}
-		for _, call := range state.ToolCalls {
+		for _, call := range state.ToolCalls() {
 			var d struct {
 				Board   *change  `json:"board"`
 				Changed []change `json:"changed"`

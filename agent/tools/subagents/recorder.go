@@ -26,19 +26,13 @@ func (r *childRecorder) Append(t trajectories.Type, data any) (trajectories.Reco
 	if err != nil {
 		return rec, err
 	}
-	switch d := data.(type) {
-	case trajectories.Call:
-		return rec, r.parent.RecordChildCall(trajectories.ChildCall{
-			Child: r.child, Summary: t == trajectories.TypeSummary, Usage: d.Usage, Cost: d.Cost, Start: d.Start, Duration: d.Duration, Waited: d.Waited,
-		})
-	case trajectories.ChildCall: // by a child of this child
-		return rec, r.parent.RecordChildCall(d)
-	case trajectories.Message:
-		if d.Cause == trajectories.CauseReply {
-			r.lastReply = d.Content
-			for _, command := range d.Actions {
-				r.publish(events.ChildProgress{Command: command})
-			}
+	if c, ok := data.(trajectories.ModelCall); ok {
+		return rec, r.parent.RecordChildCall(c.OfChild(r.child))
+	}
+	if m, ok := data.(trajectories.Message); ok && m.Cause == trajectories.CauseReply {
+		r.lastReply = m.Content
+		for _, command := range m.Actions {
+			r.publish(events.ChildProgress{Command: command})
 		}
 	}
 	return rec, nil

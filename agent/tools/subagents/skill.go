@@ -27,7 +27,7 @@ func (s Skill) denialReason(command, dir string) string {
 	for _, p := range shell.Analyze(command, shell.Workspace{Dir: dir}) {
 		isKnown := p.Known && !p.IsCalledByPath() // a path may name any program
 		switch {
-		case p.UndecidedReason != "":
+		case p.UndecidedReason != "" && !p.IsUnlisted():
 			return "the skill allows certain commands only, and this one cannot be told: " + p.UndecidedReason
 		case isKnown && p.Program == env.ToolProgram && len(p.Via) == 0:
 		case isKnown && slices.Contains(reportPrograms, p.Program) && !writesFiles(p):

@@ -227,9 +227,9 @@ func (w *fixture) lastMessage(task string, n int) string {
 }
 
 // child returns the journal of a child.
-func (w *fixture) child(n string) *trajectories.Transcript {
+func (w *fixture) child(n string) *trajectories.Attempt {
 	w.t.Helper()
-	tr, err := trajectories.BuildTranscript(trajectories.Read(filepath.Join(w.dir, "children", n, "journal.jsonl")))
+	tr, err := trajectories.Fold(trajectories.Read(filepath.Join(w.dir, "children", n, "journal.jsonl")))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -760,11 +760,14 @@ func TestBoardAfterResume(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !state.UsedSubagents || state.ChildSpending.Steps != 2 || state.Total().Steps != 6 {
-		t.Errorf("past: %v, %+v, %+v", state.UsedSubagents, state.ChildSpending, state.Total())
+	if !state.UsedSubagents() || state.Attempt.Totals.Children.Steps != 2 || state.Total().Steps != 6 {
+		t.Errorf("past: %v, %+v, %+v", state.UsedSubagents(), state.Attempt.Totals.Children, state.Total())
 	}
 	w.model.replies["PARENT"] = append(w.model.replies["PARENT"], bash(toolCall("board", "get")), submit)
-	state.Submitted, state.Entries, state.Executions = false, state.Entries[:len(state.Entries)-1], nil
+	last := len(state.Attempt.Entries) - 1
+	state.Submitted = false
+	state.Attempt.Rewind(state.Attempt.Entries[last-1].Record)
+	state.Executions = nil
 	w.session.Resume = state
 	w.run(t.Context())
 	contains(t, w.lastMessage("PARENT", 4), "[0] a: one\nb: three\n")

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // recordUnstored records the ignored files, which the snapshot does not store.
@@ -128,7 +129,8 @@ func (s *Snapshot) checkFile(name string, remaining *int64) fileStatus {
 	case !info.Mode().IsRegular(), info.Size() > maxFile, info.Size() > *remaining:
 		return unstorable
 	}
-	f, err := os.Open(file) //nolint:gosec // in the user's repository
+	// A process may have replaced it with a pipe meanwhile.
+	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0) //nolint:gosec // in the user's repository
 	if err != nil || f.Close() != nil {
 		return unstorable
 	}

@@ -12,7 +12,9 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
+	"github.com/minibench/mini/env/helper/repository"
 	"github.com/minibench/mini/env/local"
 )
 
@@ -25,22 +27,10 @@ func findGit() (string, error) {
 	return path, nil
 }
 
-// gitEnv returns the environment of git: this process's environment without
-// secrets and GIT_ variables, plus variables that keep git from starting
-// programs and writing to the repository, plus extra.
+// gitEnv returns the environment of git: this process's environment without secrets, as
+// repository.GitEnv restricts it, plus extra.
 func gitEnv(hidden []string, extra ...string) []string {
-	var vars []string
-	for _, v := range local.WithoutSecrets(os.Environ(), hidden) {
-		name, _, _ := strings.Cut(v, "=")
-		if !strings.HasPrefix(name, "GIT_") || name == "GIT_EXEC_PATH" {
-			vars = append(vars, v)
-		}
-	}
-	vars = append(
-		vars, "LC_ALL=C", "GIT_NO_REPLACE_OBJECTS=1", "GIT_OPTIONAL_LOCKS=0",
-		"GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "GIT_PAGER=cat",
-	)
-	return append(vars, extra...)
+	return append(repository.GitEnv(local.WithoutSecrets(os.Environ(), hidden)), extra...)
 }
 
 // gitCall configures one run of git.
@@ -115,8 +105,14 @@ type userRepository struct {
 	hiddenEnv   []string // environment variables removed for git
 }
 
+// findTime bounds the time for the location and the settings of a repository. Git would wait for
+// a pipe that a configuration file includes.
+const findTime = 10 * time.Second
+
 // findRepository returns the repository around a folder.
 func findRepository(ctx context.Context, git, dir string, hidden []string) (*userRepository, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, findTime, fmt.Errorf("git did not read its settings within %v", findTime))
+	defer cancel()
 	r := &userRepository{git: git, top: dir, hiddenEnv: hidden}
 	out, err := r.run(ctx, "rev-parse", "--show-toplevel", "--git-common-dir")
 	if err != nil {

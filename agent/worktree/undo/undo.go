@@ -13,6 +13,8 @@
 // filters, hooks or monitors. Files are stored byte for byte, without
 // conversion of line ends.
 //
+// The files of git itself are not part of a snapshot; GitFiles tells which of them have changed.
+//
 // Ignored files, nested repositories, and files that could not be stored at the
 // start (too large or unreadable) are neither shown by Diff nor changed by
 // Restore.

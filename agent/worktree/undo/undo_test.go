@@ -115,16 +115,24 @@ var seeded = sync.OnceValues(func() (string, error) {
 	return dir, nil
 })
 
-// start makes the repository of seed, changes it with a script, and takes a snapshot.
-func start(t testing.TB, more string) (dir, store string, s *undo.Snapshot) {
+// repository makes the repository of seed in a new folder, and changes it with a script.
+func repository(t testing.TB, more string) (dir string) {
 	t.Helper()
 	base := t.TempDir()
-	dir, store = filepath.Join(base, "repo"), filepath.Join(base, "store")
 	from, err := seeded()
 	if err != nil {
 		t.Fatal(err)
 	}
 	sh(t, base, "cp -a "+from+" repo; chmod 755 repo; cd repo; git update-index -q --refresh || :; umask 022; "+more)
+	return filepath.Join(base, "repo")
+}
+
+// start makes a repository, and takes a snapshot.
+func start(t testing.TB, more string) (dir, store string, s *undo.Snapshot) {
+	t.Helper()
+	dir = repository(t, more)
+	store = filepath.Join(filepath.Dir(dir), "store")
+	var err error
 	before := listFiles(t, dir, nil)
 	if s, err = undo.TakeSnapshot(t.Context(), dir, store); err != nil {
 		t.Fatal(err)
@@ -430,7 +438,7 @@ func TestGitGetsNoSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(seen)
-	if err != nil || !strings.Contains(string(text), "GIT_PAGER=cat") || strings.Contains(string(text), "by-") {
+	if err != nil || !strings.Contains(string(text), "GIT_ALLOW_PROTOCOL=none") || strings.Contains(string(text), "by-") {
 		t.Errorf("git has a secret, or was not run: %v", err)
 	}
 }
@@ -462,6 +470,30 @@ cp $E git`, evil, evil, evil, evil)
 		t.Errorf("these ran:\n%s", text)
 	}
 	sh(t, dir, "touch a.txt; git status || :")
+	if _, err := os.Stat(ran); err != nil {
+		t.Errorf("nothing would have run: %v", err)
+	}
+}
+
+// An index that needs a folder's tree makes git ask the remote of a partial clone, which starts
+// a program of the repository. Older versions of git do not know GIT_NO_LAZY_FETCH.
+func TestPartialClone(t *testing.T) {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	ran := filepath.Join(bin, "ran")
+	sh(t, bin, fmt.Sprintf(`printf '#!/bin/sh\nunset GIT_NO_LAZY_FETCH; exec %s "$@"\n' > git; printf '#!/bin/sh\ntouch %s\n' > evil; chmod +x git evil`, git, ran))
+	dir := repository(t, `git add -A; git commit -qm x; tree=$(git rev-parse HEAD:sub); git sparse-checkout set --cone none; git sparse-checkout reapply --sparse-index
+git config core.repositoryformatversion 1; git config extensions.partialClone origin; git config remote.origin.promisor true
+git config remote.origin.url ssh://x/y; git config ssh.variant ssh; git config core.sshCommand `+bin+`/evil; rm -f .git/objects/${tree::2}/${tree:2}`)
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	_, _ = undo.TakeSnapshot(t.Context(), dir, filepath.Join(bin, "store")) // it cannot read the tree
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("a program of the repository ran")
+	}
+	sh(t, dir, "git ls-files || :")
 	if _, err := os.Stat(ran); err != nil {
 		t.Errorf("nothing would have run: %v", err)
 	}

@@ -242,6 +242,22 @@ func (s *Store) AddBuilt(ctx context.Context, name, base string) error {
 	return s.recordImage(ctx, Request{Ref: name}, name, base)
 }
 
+// AddFound is AddBuilt for an image that exists, unless it is recorded: the process that
+// built it was killed, or had another state file. It applies no budget.
+func (s *Store) AddFound(ctx context.Context, name, id, base string) error {
+	base, err := NormalizeName(base)
+	if err != nil {
+		return err
+	}
+	return s.stateFile.update(ctx, func(st *state) (bool, error) {
+		_, recorded := st.Pulled[name]
+		if !recorded {
+			st.add(name, Image{ID: id}, s.host.Owner, base)
+		}
+		return !recorded, nil
+	})
+}
+
 // Prefetch sets the images needed later, in order, and pulls the first few in advance.
 // It pulls one at a time, and only if no image of the list has to be removed for it. Pulled
 // images of the list are removed last. stop ends the prefetch and clears the list.

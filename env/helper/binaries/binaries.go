@@ -1,9 +1,10 @@
 // Package binaries embeds the helper programs that are copied into sandboxes, one per
 // architecture.
 //
-// scripts/helper.sh builds them into this folder. A fresh clone holds only a
-// placeholder, so that the package compiles; Load then returns an error that wraps
-// ErrNotBuilt.
+// scripts/helper.sh builds them into this folder. A fresh clone, and the module that go
+// install reads, hold only a placeholder, so that the package compiles. After a call of
+// Init the program is its own helper then, or one is built; otherwise Load returns an
+// error that wraps ErrNotBuilt.
 package binaries
 
 import (
@@ -29,9 +30,10 @@ var embedded embed.FS
 // architectures are the GOARCH values for which the helper is built.
 var architectures = []string{"amd64", "arm64"}
 
-// ErrNotBuilt is wrapped by the error of Load if mini was built without its helper.
+// ErrNotBuilt is wrapped by the error of Load if mini was built without its helper, and
+// there is nothing else to use.
 var ErrNotBuilt = errors.New("this mini was built without its sandbox helper: " +
-	"run `make build` (or build from a checkout with scripts/helper.sh)")
+	"build it with CGO_ENABLED=0 or with `make build`, or put Go's toolchain on the PATH")
 
 // Name returns the file name of the helper for an architecture.
 func Name(arch string) string { return "mini-helper-linux-" + arch }
@@ -50,8 +52,16 @@ func Hash(dir, arch string) (string, error) {
 			return sum, nil
 		}
 	}
-	_, sum, err := Load(dir, arch)
-	return sum, err
+	f, err := open(dir, arch)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", fmt.Errorf("read sandbox helper: %w", err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // files returns the files of dir, or the embedded ones if dir is empty.
@@ -66,13 +76,12 @@ func files(dir string) fs.FS {
 // and the SHA-256 of its bytes in hex. It is read from dir, or embedded if dir is
 // empty.
 func Load(dir, arch string) (binary []byte, hash string, err error) {
-	if !slices.Contains(architectures, arch) {
-		return nil, "", fmt.Errorf("no sandbox helper for architecture %q: there are %q", arch, architectures)
+	f, err := open(dir, arch)
+	if err != nil {
+		return nil, "", err
 	}
-	b, err := readFile(files(dir), Name(arch))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, "", fmt.Errorf("find %s: %w", Name(arch), ErrNotBuilt)
-	}
+	defer func() { _ = f.Close() }()
+	b, err := io.ReadAll(f)
 	if err != nil {
 		return nil, "", fmt.Errorf("read sandbox helper: %w", err)
 	}
@@ -80,19 +89,39 @@ func Load(dir, arch string) (binary []byte, hash string, err error) {
 	return b, hex.EncodeToString(sum[:]), nil
 }
 
-// readFile returns the content of name.gz, decompressed, or of name.
-func readFile(fsys fs.FS, name string) ([]byte, error) {
+// open opens the helper that Load returns.
+func open(dir, arch string) (io.ReadCloser, error) {
+	if !slices.Contains(architectures, arch) {
+		return nil, fmt.Errorf("no sandbox helper for architecture %q: there are %q", arch, architectures)
+	}
+	f, err := openFile(files(dir), Name(arch))
+	if errors.Is(err, fs.ErrNotExist) && dir == "" {
+		f, err = openSubstitute(arch)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = ErrNotBuilt
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find %s: %w", Name(arch), err)
+	}
+	return f, nil
+}
+
+// openFile opens name.gz, decompressed, or name.
+func openFile(fsys fs.FS, name string) (io.ReadCloser, error) {
 	f, err := fsys.Open(name + ".gz")
 	if errors.Is(err, fs.ErrNotExist) {
-		return fs.ReadFile(fsys, name)
+		return fsys.Open(name)
 	}
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }()
 	z, err := gzip.NewReader(f)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, f.Close())
 	}
-	return io.ReadAll(z)
+	return struct {
+		io.Reader
+		io.Closer
+	}{z, f}, nil
 }

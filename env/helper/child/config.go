@@ -16,7 +16,8 @@ type Config struct {
 	Name string
 	// Program is the helper to start.
 	Program *Program
-	// Wrapper is a command line that builds a sandbox and then executes ProgramPath.
+	// Wrapper is a command line that builds a sandbox and then executes ProgramPath with
+	// helper.ProgramArg.
 	// Empty means that the helper is started directly.
 	Wrapper []string
 	// NoTrace prevents commands that run as root from tracing processes outside the

@@ -99,7 +99,7 @@ func launch(c Config) (_ *childProcess, err error) {
 	// No context: the process runs until Close, or until this program exits.
 	p.cmd = exec.Command(argv[0], argv[1:]...) //nolint:gosec,noctx // running the wrapper is the purpose
 	if len(c.Wrapper) == 0 {
-		p.cmd.Args[0] = "mini-helper"
+		p.cmd.Args = []string{"mini-helper", helper.ProgramArg}
 		if c.NoTrace {
 			p.cmd.Args = append(p.cmd.Args, helper.NoTraceArg)
 		}

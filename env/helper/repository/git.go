@@ -38,15 +38,21 @@ func findGit(contained bool) (git, error) {
 	if contained {
 		g.flags = append(g.flags, "-c", "safe.directory=*")
 	}
-	for _, kv := range os.Environ() {
+	g.env = GitEnv(os.Environ())
+	return g, nil
+}
+
+// GitEnv returns the variables of an environment that git may have, and those that keep
+// it from starting programs and from writing to the repository.
+func GitEnv(environ []string) (vars []string) {
+	for _, kv := range environ {
 		if name, _, _ := strings.Cut(kv, "="); !strings.HasPrefix(name, "GIT_") || name == "GIT_EXEC_PATH" {
-			g.env = append(g.env, kv)
+			vars = append(vars, kv)
 		}
 	}
 	// No protocol is allowed: git would ask the remote of a partial clone for objects.
-	g.env = append(g.env, "LC_ALL=C", "GIT_NO_REPLACE_OBJECTS=1", "GIT_OPTIONAL_LOCKS=0",
+	return append(vars, "LC_ALL=C", "GIT_NO_REPLACE_OBJECTS=1", "GIT_OPTIONAL_LOCKS=0",
 		"GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none")
-	return g, nil
 }
 
 // with returns g with more variables.

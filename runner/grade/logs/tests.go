@@ -17,6 +17,7 @@ type Tests struct {
 	builtBytes  int            // size of all names that build has joined
 	storedBytes int            // size of the joined names that are stored
 	others      *otherTests    // tests that are not stored; nil if all tests are stored
+	overwritten string
 }
 
 type entry struct {
@@ -30,7 +31,21 @@ func (t *Tests) Set(name string, s Status) {
 		t.others.set(name, s)
 		return
 	}
-	t.entries[t.index(name)].status = s.detached()
+	e := &t.entries[t.index(name)]
+	if s == Passed && isFailure(e.status) && !isDescription(name) {
+		t.overwritten = e.name
+	}
+	e.status = s.detached()
+}
+
+// Overwritten returns the name of a stored test that was set to Failed or Error and then to
+// Passed, or "". It leaves out names that are descriptions.
+func (t *Tests) Overwritten() string { return t.overwritten }
+
+// isDescription reports whether a name is a text that several tests may share, such as the first
+// line of a docstring.
+func isDescription(name string) bool {
+	return strings.Contains(name, " ") && !strings.HasSuffix(name, ")")
 }
 
 // index returns the index of a test in entries. It appends an unknown test; the caller then sets

@@ -18,6 +18,11 @@ type LogResult struct {
 	// AnyFailed reports whether any test failed, including tests that are not
 	// in the row.
 	AnyFailed bool
+	// Listed counts the names of the row's tests that the log has as passed.
+	Listed int
+	// Overwritten is the name of a test of the row that the log has first as failed
+	// and then as passed; empty if there is none.
+	Overwritten string
 	// ExitCode is the exit code of the tests according to the log; nil if there
 	// is none.
 	ExitCode *int
@@ -42,6 +47,9 @@ func CheckLog(text, evalScript string, result LogResult) []Finding {
 	}
 	for _, detail := range exitContradictions(text, evalScript, result) {
 		add(ExitDisagrees, "%s", detail)
+	}
+	if detail := checkSummary(text, evalScript, result); detail != "" {
+		add(SummaryDisagrees, "%s", detail)
 	}
 	return findings
 }

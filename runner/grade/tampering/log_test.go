@@ -150,3 +150,64 @@ func TestExitDisagrees(t *testing.T) {
 		})
 	}
 }
+
+// The results of a log are compared with the summary that the test runner prints last.
+func TestSummaryDisagrees(t *testing.T) {
+	const (
+		missing = "3 tests passed, but the test runner did not print its summary"
+		more    = "3 tests passed, but the test runner counts 2"
+		hidden  = "no test failed, but the test runner counts 1"
+	)
+	passed := tampering.LogResult{Listed: 3}
+	failed := tampering.LogResult{Listed: 3, AnyFailed: true}
+	for name, test := range map[string]struct {
+		command, log string
+		result       tampering.LogResult
+		want         string
+	}{
+		"pytest":             {"pytest -rA", "=== 3 passed, 2 warnings in 0.12s ===", passed, ""},
+		"pytest, failed":     {"pytest -rA", "=== 1 failed, 3 passed in 61.30s (0:01:01) ===", failed, ""},
+		"pytest, quiet":      {"pytest -q", "2 passed, 1 xfailed in 0.12 seconds", passed, ""},
+		"pytest, skipped":    {"tox -epy39 -v -- x", "==== 1 passed, 2 skipped in 0.12s ====", passed, ""},
+		"pytest, ended":      {"pytest -rA", "PASSED a\nPASSED b in 3s", passed, missing},
+		"pytest, no results": {"pytest -rA", "ImportError", tampering.LogResult{}, ""},
+		"pytest, more":       {"pytest -rA", "=== 2 passed, 1 failed in 0.12s ===", failed, more},
+		"pytest, hidden":     {"pytest -rA", "=== 3 passed, 1 error in 0.12s ===", passed, hidden},
+		"pytest, of a test":  {"pytest -rA", "=== 1 failed in 0.1s ===\n=== 3 passed in 0.12s ===", passed, ""},
+		"none ran":           {"pytest -rA", "=== no tests ran in 0.01s ===", tampering.LogResult{Listed: 1}, "1 tests passed, but the test runner counts 0"},
+		"django":             {"./tests/runtests.py a", "Ran 3 tests in 0.1s\n\nOK (skipped=1, expected failures=1)", passed, ""},
+		"django, subtests":   {"./tests/runtests.py a", "Ran 4 tests in 0.1s\n\nFAILED (failures=4)", failed, ""},
+		"django, more":       {"./tests/runtests.py a", "Ran 3 tests in 0.1s\n\nFAILED (errors=1)", failed, more},
+		"django, hidden":     {"./tests/runtests.py a", "Ran 9 tests in 0.1s\n\nFAILED (failures=1)", passed, hidden},
+		"django, ended":      {"./tests/runtests.py a", "test_a (x.Y) ... ok\nRan out of memory", passed, missing},
+		"sympy":              {"bin/test -C a", "= tests finished: 2 passed, 1 skipped, 1 expected to fail, in 0.1 seconds =", passed, ""},
+		"sympy, hidden":      {"bin/test -C a", "= tests finished: 3 passed, 1 exceptions, in 0.1 seconds =", passed, hidden},
+		"sympy, ended":       {"bin/test -C a", "test_a ok", passed, missing},
+		"cargo, two":         {"cargo test", "test result: ok. 1 passed; 0 failed; 0 ignored\ntest result: ok. 2 passed; 0 failed;", passed, ""},
+		"cargo, more":        {"cargo test", "test result: FAILED. 2 passed; 1 failed; 0 ignored", failed, more},
+		"cargo, ended":       {"cargo test", "test a ... ok", passed, missing},
+		"go":                 {"go test -v ./...", "PASS\nok  \ta/b\t0.012s", passed, ""},
+		"go, cached":         {"go test -v ./...", "ok  \ta/b\t(cached)", passed, ""},
+		"go, ended":          {"go test -v ./...", "--- PASS: TestA (0.00s)\nok", passed, missing},
+		"jest":               {"npx jest", "Tests:       1 failed, 3 passed, 4 total", failed, ""},
+		"jest, more":         {"npx jest", "Tests:       1 failed, 2 passed, 3 total", failed, more},
+		"vitest, hidden":     {"npx vitest run", "      Tests  1 failed | 3 passed (4)", passed, hidden},
+		"phpunit":            {"vendor/bin/phpunit", "OK (3 tests, 9 assertions)", passed, ""},
+		"phpunit, more":      {"vendor/bin/phpunit", "Tests: 3, Assertions: 5, Failures: 1.", failed, more},
+		"overwritten":        {"make check", "", tampering.LogResult{Overwritten: "a"}, `the log has "a" first as failed and then as passed`},
+		"unknown":            {"make check", "1 failed", passed, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			row := ": '>>>>> Start Test Output'\n" + test.command + "\n: '>>>>> End Test Output'"
+			var got []string
+			for _, f := range tampering.CheckLog("PASSED a\n"+test.log+"\nend\n", row, test.result) {
+				if f.Flag == tampering.SummaryDisagrees {
+					got = append(got, f.Detail)
+				}
+			}
+			if strings.Join(got, "\n") != test.want {
+				t.Errorf("found %q, want %q", got, test.want)
+			}
+		})
+	}
+}

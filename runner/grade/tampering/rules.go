@@ -38,19 +38,28 @@ var rules = []rule{
 		}, top)
 	}, nil},
 	{StartupHook, "Python runs it at startup", func(name string) bool {
-		return isBelow(name, "sitecustomize", "usercustomize") || hasBase(name, "sitecustomize.*", "usercustomize.*", "*.pth")
+		return isBelow(name, "sitecustomize", "usercustomize") || hasBase(name, "sitecustomize.*", "usercustomize.*", "*.pth", "*.egg-link")
 	}, nil},
-	{ShadowsRunner, "Python may import it instead of the test runner", func(name string) bool {
-		top, _, _ := strings.Cut(name, "/")
-		if stem, suffix, ok := strings.Cut(top, "."); ok && moduleSuffix.MatchString(suffix) {
-			top = stem
-		}
-		return slices.Contains([]string{"pytest", "_pytest", "pluggy", "unittest", "nose"}, top)
+	{ShadowsRunner, "the tests may load it instead of the test runner", func(name string) bool {
+		return isBelow(path.Dir(name), "junit", "testng", "hamcrest", "PHPUnit") || hasBase(name, "org.junit*", "org.testng*", "org.spockframework*") || hasAnyPrefix(name, "lib/minitest", "lib/rspec", "lib/test/unit")
 	}, nil},
+	{CompiledCode, "its source is not in the patch", func(name string) bool {
+		return hasBase(name, "*.pyc", "*.pyo", "*.pyd", "*.so", "*.dll", "*.dylib", "*.node", "*.wasm", "*.class", "*.jar", "*.war",
+			"*.o", "*.a", "*.rlib", "*.exe", "*.egg", "*.whl", "*.phar", "*.gem") ||
+			isBelow(name, "__pycache__", "node_modules", "site-packages", "dist-packages", "vendor")
+	}, nil},
+	{CompiledCode, "a binary file that is no image", func(name string) bool {
+		return !hasBase(name, "*.png", "*.jpg", "*.jpeg", "*.gif", "*.ico", "*.webp", "*.bmp", "*.tif", "*.tiff", "*.pdf")
+	}, section.isBinary},
 	{TestSetup, "the test runner loads it before the tests", func(name string) bool {
-		return hasBase(name, "conftest.py", "spec_helper.rb", "rails_helper.rb", "test_helper.rb",
+		return hasBase(name, "conftest.py", "runtests.py", "spec_helper.rb", "rails_helper.rb", "test_helper.*",
 			"setupTests.*", "jest.setup.*", "jest-setup.*", "vitest.setup.*", "karma.setup.*") ||
-			isInTestDir(name) && hasBase(name, "__init__.py", "bootstrap.php", "helper.rb", "setup.js", "setup.ts")
+			isInTestDir(name) && hasBase(name, "__init__.py", "bootstrap.php", "helper.*", "helpers.*", "setup.*", "utils.*", "util.*", "common.*")
+	}, nil},
+	{TestSetup, "tests may share it", func(name string) bool {
+		return isBelow(path.Dir(name), "test", "testing") && hasBase(name, "*.py") && !testName.MatchString(path.Base(name)) ||
+			!isInTestDir(name) && hasBase(name, "testing.py", "_testing.py", "testutils.py", "test_utils.py") ||
+			isInTestDir(name) && isBelow(path.Dir(name), "support", "helpers") || isBelow(name, "__mocks__")
 	}, nil},
 	{TestSetup, "pytest loads the plugins that it lists", func(name string) bool {
 		dir := path.Dir(name)
@@ -71,8 +80,9 @@ var rules = []rule{
 			".mocharc*", "mocha.opts", "jasmine.json", "ava.config.*", ".nycrc*",
 			"phpunit.xml", "phpunit.xml.dist", "phpunit.dist.xml", ".rspec", ".rspec-local",
 			"testng.xml", "junit-platform.properties",
-			"CTestCustom.cmake", "CTestConfig.cmake", "nextest.toml", "go.work") ||
-			isBelow(name, ".mvn", ".bundle") ||
+			"CTestCustom.cmake", "CTestConfig.cmake", "rust-toolchain*", ".taprc", "testem.*", "playwright.config.*", "cypress.config.*", "web-test-runner.config.*", "nextest.toml", "go.work",
+			".npmrc", ".yarnrc*", ".pnp.*", ".babelrc*", "babel.config.*", ".swcrc") ||
+			isBelow(name, ".mvn", ".bundle", "buildSrc") ||
 			strings.HasSuffix("/"+name, "/.cargo/config") || strings.HasSuffix("/"+name, "/.cargo/config.toml")
 	}, nil},
 	{TestConfig, "changes the configuration of tests", func(name string) bool {
@@ -99,9 +109,6 @@ var rules = []rule{
 	}, changesMatch(testTask)},
 }
 
-// moduleSuffix matches the suffix of a Python module.
-var moduleSuffix = lazyregexp.New(`^(?:py|pyc|(?:[\w-]+\.)?so)$`)
-
 // isInTestDir reports whether a path is below a folder for tests.
 func isInTestDir(name string) bool {
 	return isBelow(path.Dir(name), "test", "tests", "testing", "spec", "specs", "__tests__")
@@ -115,6 +122,10 @@ func isBelow(name string, parts ...string) bool {
 		}
 	}
 	return false
+}
+
+func hasAnyPrefix(name string, prefixes ...string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
 // hasBase reports whether the base name of a path matches one of the patterns. A star
@@ -169,8 +180,8 @@ func affectsPytest(s section) bool {
 var (
 	javaTests = lazyregexp.New(`surefire|failsafe|skipTests|maven\.test|[tT]estFailureIgnore|ignoreFailures|useJUnit|useTestNG|` +
 		`\btest(?:Logging)?\s*\{|<(?:ex|in)cludes?>|\bexclude\w*|junit|haltonfailure|failureproperty`)
-	cargoTests = lazyregexp.New(`\[\[(?:test|bench)\]\]|^\s*(?:harness|autotests|test|doctest|build)\s*=|\[(?:patch|replace|profile\.test)`)
-	goSetup    = lazyregexp.New(`\bfunc\s+(?:TestMain|init)\s*\(`)
+	cargoTests = lazyregexp.New(`^\s*[\w-]+\s*=\s*\{[^}]*\bpath\s*=|\[\[(?:test|bench)\]\]|^\s*(?:harness|autotests|test|doctest|build)\s*=|\[(?:patch|replace|profile\.test)`)
+	goSetup    = lazyregexp.New(`\bfunc\s+(?:TestMain|init)\s*\(|^var\s+_\s*=`)
 	goReplace  = lazyregexp.New(`\breplace\b|=>`)
 	testTask   = lazyregexp.New(`(?i)\b(?:add_)?(?:tests?|check|r?spec|cucumber|karma|mocha|jest|ctest)\b|TESTS`)
 )

@@ -184,3 +184,15 @@ func (s section) eachLine(f func(sign byte, line []byte) bool) {
 		}
 	}
 }
+
+// binaryHeader matches the line before a binary change, and git's note that it left one out.
+var binaryHeader = lazyregexp.New(`(?m)^(?:GIT binary patch|Binary files .* differ)\r?$`)
+
+// isBinary reports whether the section changes a binary file.
+func (s section) isBinary() bool { return binaryHeader.Match(s.text) }
+
+// linkMode matches the mode of a symbolic link in a header of git.
+var linkMode = lazyregexp.New(`(?m)^(?:new (?:file )?mode|index \S+) 120000\r?$`)
+
+// isLink reports whether the section makes a symbolic link or changes one.
+func (s section) isLink() bool { return linkMode.Match(s.text) }

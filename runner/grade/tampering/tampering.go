@@ -41,9 +41,25 @@ const (
 	// StartupHook is code that Python runs at startup: sitecustomize,
 	// usercustomize and .pth files.
 	StartupHook Flag = "startup_hook"
-	// ShadowsRunner is a top-level module with the name of a test runner, which
-	// Python may import instead.
+	// ShadowsRunner is a module with the name of a test runner or of a module that
+	// it imports, which Python may import instead.
 	ShadowsRunner Flag = "shadows_runner"
+	// ShadowsModule is a module with the name of one of Python's standard library.
+	ShadowsModule Flag = "shadows_module"
+	// CompiledCode is a compiled file, an archive or an installed dependency, whose
+	// source the patch does not show.
+	CompiledCode Flag = "compiled_code"
+	// EndsProcess is code that ends the process of the tests, runs when it ends, or
+	// reaches the processes around it. It may be in tests that the row does not run
+	// in a process of their own.
+	EndsProcess Flag = "ends_process"
+	// HidesCode is code outside tests that builds code or names at run time, or
+	// looks for callers and classes that it cannot name.
+	HidesCode Flag = "hides_code"
+	// NamesRunner is code outside tests that names the modules of a test runner or
+	// changes what they load, asks whether tests run, imports files for tests, or
+	// names results that it prints, or a test of the row.
+	NamesRunner Flag = "names_runner"
 	// OutsideRepository is a path outside the repository.
 	OutsideRepository Flag = "outside_repository"
 )
@@ -59,13 +75,16 @@ const (
 	// ExitDisagrees reports that the test results in the log contradict the
 	// exit code of the tests, or that the exit code is ambiguous or missing.
 	ExitDisagrees Flag = "exit_code_disagrees"
+	// SummaryDisagrees reports that the test results in the log are not those that
+	// the test runner counts in its summary, or that the summary is missing.
+	SummaryDisagrees Flag = "summary_disagrees"
 )
 
 // Flags returns the flags of patches followed by the flags of logs.
 func Flags() []Flag {
 	return []Flag{
-		TestFile, TestSetup, TestConfig, SetupScript, CIConfig, GitHook, StartupHook, ShadowsRunner, OutsideRepository,
-		MarkerRepeated, MarkerPrinted, ExitDisagrees,
+		TestFile, TestSetup, TestConfig, SetupScript, CIConfig, GitHook, StartupHook, ShadowsRunner, ShadowsModule,
+		CompiledCode, EndsProcess, HidesCode, NamesRunner, OutsideRepository, MarkerRepeated, MarkerPrinted, ExitDisagrees, SummaryDisagrees,
 	}
 }
 
@@ -97,6 +116,7 @@ func CheckPatch(patch []byte, in datasets.Instance) []Finding {
 		}
 	}
 	commandFiles := testCommandFiles(in)
+	roots, tests := importRoots(testFiles, commandFiles), namesOfTests(in)
 	for _, s := range sections(patch) {
 		for _, name := range s.names {
 			if testFiles[name] {
@@ -105,12 +125,15 @@ func CheckPatch(patch []byte, in datasets.Instance) []Finding {
 				add(TestSetup, name, "the test command uses it")
 			}
 			for _, r := range rules {
-				if r.flag == ShadowsRunner && in.Repo == pytestRepo {
-					continue
-				}
 				if r.applies(name, s) {
 					add(r.flag, name, r.detail)
 				}
+			}
+			if flag := shadowedModule(name, s, roots, in); flag != "" {
+				add(flag, name, "Python may import it instead of the module of this name")
+			}
+			for _, f := range checkCode(name, s, tests, in.Repo) {
+				add(f.Flag, name, f.Detail)
 			}
 		}
 	}
@@ -137,11 +160,14 @@ func testCommandFiles(in datasets.Instance) map[string]bool {
 	return files
 }
 
-// Files returns the distinct files of findings, in order.
+// Files returns the distinct files of findings, in order. It leaves out those of EndsProcess,
+// HidesCode and NamesRunner: the solution is in such files, so that a patch without them shows
+// nothing.
 func Files(findings []Finding) []string {
 	var files []string
 	for _, f := range findings {
-		if f.File != "" && !slices.Contains(files, f.File) {
+		isCode := slices.Contains([]Flag{EndsProcess, HidesCode, NamesRunner}, f.Flag)
+		if f.File != "" && !isCode && !slices.Contains(files, f.File) {
 			files = append(files, f.File)
 		}
 	}

@@ -22,7 +22,7 @@ func dropReason(kind, details string) DropReason {
 	return DropReason(kind + ": " + details)
 }
 
-// filterMetadata applies the filters that do not need the transcript. It returns the
+// filterMetadata applies the filters that do not need the attempt. It returns the
 // reason to drop the attempt, or "".
 func (f *Filter) filterMetadata(item *export.Item) DropReason {
 	c := &f.cfg
@@ -42,9 +42,9 @@ func (f *Filter) filterMetadata(item *export.Item) DropReason {
 	return ""
 }
 
-// filterTranscript applies the filters that need the transcript. If Config.Tokenizer is
+// filterAttempt applies the filters that need the attempt. If Config.Tokenizer is
 // set, it sets item.Tokens. It returns the reason to drop the attempt, or "".
-func (f *Filter) filterTranscript(item *export.Item) DropReason {
+func (f *Filter) filterAttempt(item *export.Item) DropReason {
 	c := &f.cfg
 	name := item.Header.ModelName
 	if len(c.Models) > 0 && !slices.ContainsFunc(c.Models, func(p string) bool { return modelMatches(p, name) }) {
@@ -158,5 +158,5 @@ func displayName(item *export.Item) string {
 	if item.Journal != "" {
 		return item.Journal
 	}
-	return fmt.Sprintf("%s/%d", item.InstanceID, item.Attempt)
+	return fmt.Sprintf("%s/%d", item.InstanceID, item.Number)
 }

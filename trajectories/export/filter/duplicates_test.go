@@ -180,7 +180,7 @@ func TestRealConversations(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			traj, err := trajectories.BuildTranscript(f.Records)
+			traj, err := trajectories.Fold(f.Records)
 			if err != nil {
 				t.Fatal(err)
 			}

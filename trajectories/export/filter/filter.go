@@ -157,7 +157,7 @@ func (f *Filter) Inspect(item *export.Item) *Inspection {
 	if inspection.reason = f.filterMetadata(item); inspection.reason != "" {
 		return inspection
 	}
-	if inspection.reason = f.filterTranscript(item); inspection.reason != "" {
+	if inspection.reason = f.filterAttempt(item); inspection.reason != "" {
 		return inspection
 	}
 	inspection.testSet = testSet(item)

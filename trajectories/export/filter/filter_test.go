@@ -20,11 +20,11 @@ import (
 // and the attempt.
 func item(id string, attempt, replies int, change ...func(*export.Item)) *export.Item {
 	it := &export.Item{
-		Transcript: &trajectories.Transcript{
+		Attempt: &trajectories.Attempt{
 			Header:  trajectories.Header{InstanceID: id, Attempt: attempt, ModelName: "maker/some-model-1"},
 			Outcome: &trajectories.Outcome{Class: trajectories.Submitted, ExitStatus: "Submitted", Submission: trajectories.Bytes("diff --git a/a b/a\n")},
 		},
-		Journal: fmt.Sprintf("runs/a/%s/attempts/%d/journal.jsonl", id, attempt), InstanceID: id, Attempt: attempt,
+		Journal: fmt.Sprintf("runs/a/%s/attempts/%d/journal.jsonl", id, attempt), InstanceID: id, Number: attempt,
 		Repo: repoOf(id), Verdict: "resolved", Tokens: 1000,
 	}
 	addMessage := func(role model.Role, cause trajectories.Cause, text string) {
@@ -42,7 +42,7 @@ func item(id string, attempt, replies int, change ...func(*export.Item)) *export
 	r := rand.New(rand.NewPCG(seed, 1))
 	for n := range replies {
 		addMessage(model.Assistant, trajectories.CauseReply, fmt.Sprintf("%s %s\n```bash\ncat %s.py\n```", id, prose(r, 60), prose(r, 1)))
-		it.Entries[len(it.Entries)-1].Executions = []trajectories.RecordedExecution{{Record: 1000 + n, Execution: trajectories.Execution{Command: "cat", Output: trajectories.Bytes("output\n")}}}
+		it.Entries[len(it.Entries)-1].Executions = []trajectories.Execution{{Record: 1000 + n, Command: "cat", Output: trajectories.Bytes("output\n")}}
 		addMessage(model.User, trajectories.CauseObservation, "output")
 	}
 	for _, c := range change {
@@ -87,7 +87,7 @@ func runFilter(t *testing.T, cfg filter.Config, items ...*export.Item) (kept []s
 	inspectors.Wait()
 	for _, inspection := range inspections {
 		for _, it := range f.Add(inspection) {
-			kept = append(kept, fmt.Sprintf("%s/%d", it.InstanceID, it.Attempt))
+			kept = append(kept, fmt.Sprintf("%s/%d", it.InstanceID, it.Number))
 		}
 	}
 	f.Finish()

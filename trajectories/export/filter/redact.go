@@ -14,7 +14,7 @@ import (
 // SecretLocation tells which record has secrets of one kind, without the secrets.
 type SecretLocation struct {
 	File   string `json:"file"`   // journal of the attempt, or the attempt's instance ID and number
-	Record int    `json:"record"` // record ID; 0 if the transcript does not have it, as for the outcome
+	Record int    `json:"record"` // record ID; 0 if the attempt does not have it, as for the outcome
 	Kind   string `json:"kind"`
 	Count  int    `json:"count"` // number of secrets
 	// NotRemoved is set if the secrets were not removed, because they are in a patch
@@ -36,7 +36,7 @@ type cleaner struct {
 // matches a key format but is not a known secret.
 func (s *scanner) clean(item *export.Item, training bool) []SecretLocation {
 	c := &cleaner{scanner: s, training: training, found: map[SecretLocation]int{}, file: displayName(item)}
-	c.cleanValue(reflect.ValueOf(item.Transcript), nil)
+	c.cleanValue(reflect.ValueOf(item.Attempt), nil)
 	return c.locations()
 }
 
@@ -46,14 +46,15 @@ var notSearched = map[reflect.Type][]string{
 	reflect.TypeFor[trajectories.Header](): {
 		"Format", "MiniVersion", "InstanceID", "ModelClass", "ModelName", "EnvironmentClass", "Origin",
 	},
-	reflect.TypeFor[model.ToolDefinition]():           {"Name"},
-	reflect.TypeFor[trajectories.Import]():            {"Format", "File", "SHA256", "Agent", "AgentVersion"},
-	reflect.TypeFor[trajectories.Diff]():              {"Base", "Start", "Tree"},
-	reflect.TypeFor[trajectories.RecordedExecution](): {"Tree"},
-	reflect.TypeFor[trajectories.Call]():              {"Model", "Tree"},
-	reflect.TypeFor[model.ToolCall]():                 {"ID"},
-	reflect.TypeFor[trajectories.Request]():           {"Model"},
-	reflect.TypeFor[model.Message]():                  {"ToolCallID", "Images"},
+	reflect.TypeFor[trajectories.Attempt]():   {"Totals", "Limits", "Model", "StartState"}, // Notes has their records
+	reflect.TypeFor[model.ToolDefinition]():   {"Name"},
+	reflect.TypeFor[trajectories.Import]():    {"Format", "File", "SHA256", "Agent", "AgentVersion"},
+	reflect.TypeFor[trajectories.Diff]():      {"Base", "Start", "Tree"},
+	reflect.TypeFor[trajectories.Execution](): {"Tree"},
+	reflect.TypeFor[trajectories.Call]():      {"Model", "Tree"},
+	reflect.TypeFor[model.ToolCall]():         {"ID"},
+	reflect.TypeFor[trajectories.Request]():   {"Model"},
+	reflect.TypeFor[model.Message]():          {"ToolCallID", "Images"},
 }
 
 // isPatch reports whether the field with the given name contains a patch.

@@ -24,7 +24,7 @@ var notSearched = map[string]bool{
 // everyText calls f for each text in v, with the path of its field.
 func everyText(v reflect.Value, path string, f func(path string, v reflect.Value)) {
 	switch {
-	case v.Type() == reflect.TypeFor[trajectories.Origin](), v.Type().PkgPath() == "time":
+	case v.Type() == reflect.TypeFor[trajectories.Origin](), v.Type() == reflect.TypeFor[trajectories.Totals](), v.Type().PkgPath() == "time":
 	case v.Kind() == reflect.String && v.Type().PkgPath() == "": // other string types are enumerations
 		f(path, v)
 	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8:
@@ -38,6 +38,9 @@ func everyText(v reflect.Value, path string, f func(path string, v reflect.Value
 	case v.Kind() == reflect.Struct:
 		for i := range v.NumField() {
 			field, fieldPath := v.Type().Field(i), path
+			if !field.IsExported() {
+				continue
+			}
 			if !field.Anonymous {
 				fieldPath += "." + field.Name
 			}
@@ -58,20 +61,20 @@ func isSearched(path string) bool {
 // fullItem returns an attempt with all kinds of records.
 func fullItem() *export.Item {
 	message := model.Message{ToolCalls: []model.ToolCall{{}}, ProviderData: json.RawMessage("{}"), Images: []model.Image{{Data: []byte("x")}}}
-	execution := trajectories.RecordedExecution{Record: 3, Execution: trajectories.Execution{Background: []trajectories.Process{{}}}}
-	execution.ToolCalls = []trajectories.RecordedToolCall{{Record: 2, ToolCall: trajectories.ToolCall{Args: []string{""}}}}
+	execution := trajectories.Execution{Record: 3, Background: []trajectories.Process{{}}}
+	execution.ToolCalls = []trajectories.ToolCall{{Record: 2, Args: []string{""}}}
 	call := trajectories.Call{Requests: []trajectories.Request{{}}}
-	return &export.Item{Transcript: &trajectories.Transcript{
+	return &export.Item{Attempt: &trajectories.Attempt{
 		Header: trajectories.Header{Tools: []model.ToolDefinition{{}}},
 		Import: &trajectories.Import{Losses: []string{""}},
 		Entries: []trajectories.Entry{{
 			Message: trajectories.Message{Message: message, Actions: []string{""}}, Call: &call,
-			Context: &trajectories.PromptContext{Sent: []trajectories.ContextPart{{Message: &message}}}, Executions: []trajectories.RecordedExecution{execution},
+			Context: &trajectories.PromptContext{Sent: []trajectories.ContextPart{{Message: &message}}}, Executions: []trajectories.Execution{execution},
 		}},
-		FailedCalls:     []trajectories.Call{{Requests: []trajectories.Request{{}}}},
-		SetupExecutions: []trajectories.RecordedExecution{execution}, Diff: &trajectories.Diff{Omitted: []string{""}, OmittedReasons: []string{""}},
-		OtherRecords: []trajectories.Record{{ID: 9, Type: trajectories.TypeReplay}},
-		Outcome:      &trajectories.Outcome{Class: trajectories.Submitted, Warnings: []string{""}},
+		FailedCalls:     []trajectories.Call{call},
+		SetupExecutions: []trajectories.Execution{execution}, Diff: &trajectories.Diff{Omitted: []string{""}, OmittedReasons: []string{""}},
+		Notes:   []trajectories.Note{{Record: trajectories.Record{ID: 9, Type: trajectories.TypeReplay}}},
+		Outcome: &trajectories.Outcome{Class: trajectories.Submitted, Warnings: []string{""}},
 	}}
 }
 
@@ -86,7 +89,7 @@ func TestEveryTextIsSearched(t *testing.T) {
 	}
 	it := fullItem()
 	n := 0
-	everyText(reflect.ValueOf(it.Transcript).Elem(), "", func(path string, v reflect.Value) {
+	everyText(reflect.ValueOf(it.Attempt).Elem(), "", func(path string, v reflect.Value) {
 		text := key + " " + own
 		if v.Type() == reflect.TypeFor[json.RawMessage]() || strings.HasSuffix(path, ".Arguments") {
 			text = `{"command":` + string(quoted) + `,"n":1}`
@@ -103,7 +106,7 @@ func TestEveryTextIsSearched(t *testing.T) {
 	if _, dropped, _ := runFilter(t, filter.Config{Training: true, KnownSecrets: []filter.KnownSecret{{Name: "OWN", Value: own}}}, it); len(dropped) > 0 {
 		t.Fatalf("dropped: %v", dropped)
 	}
-	everyText(reflect.ValueOf(it.Transcript).Elem(), "", func(path string, v reflect.Value) {
+	everyText(reflect.ValueOf(it.Attempt).Elem(), "", func(path string, v reflect.Value) {
 		text := v.String()
 		if v.Kind() != reflect.String {
 			text = string(v.Bytes())

@@ -81,7 +81,7 @@ var officialImage = lazyregexp.New(`(?:^|/)sweb\.eval\.[a-z0-9_]+\.([a-z0-9._-]+
 // testSet returns the test set of an attempt's instance, or "".
 func testSet(item *export.Item) string {
 	image := ""
-	if item.Transcript != nil {
+	if item.Attempt != nil {
 		image = strings.ToLower(item.Header.Image)
 	}
 	if set := testSetOfID(item.InstanceID); set != "" {

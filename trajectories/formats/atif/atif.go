@@ -8,7 +8,7 @@
 // the other format cannot represent.
 //
 //	for _, p := range atif.Check(data, atif.LatestSpec) { fmt.Println(p.Path, p.Reason) }
-//	losses, err := atif.Write(w, transcript, "resolved")
+//	losses, err := atif.Write(w, attempt, "resolved")
 //	f, err := atif.Read("trajectory.json", data)
 package atif
 

@@ -45,7 +45,7 @@ func (b *builder) refs(execution int) []Ref {
 	}
 	var refs []Ref
 	for _, c := range b.childResults[execution] {
-		exists := slices.ContainsFunc(b.root.Children, func(t *trajectories.Transcript) bool {
+		exists := slices.ContainsFunc(b.root.Children, func(t *trajectories.Attempt) bool {
 			return t.Header.Parent != nil && t.Header.Parent.Child == c.Child && len(t.Entries) > 0
 		})
 		if exists {

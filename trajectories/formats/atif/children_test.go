@@ -14,7 +14,7 @@ import (
 )
 
 // shortAttempt returns an attempt with one message and one command.
-func shortAttempt(t *testing.T, h trajectories.Header, command string, calls ...trajectories.ToolCall) *trajectories.Transcript {
+func shortAttempt(t *testing.T, h trajectories.Header, command string, calls ...trajectories.ToolCall) *trajectories.Attempt {
 	t.Helper()
 	b := &journalBuilder{t: t}
 	h.Format, h.InstanceID, h.Attempt = trajectories.Format, "a__b-1", 1
@@ -29,7 +29,7 @@ func shortAttempt(t *testing.T, h trajectories.Header, command string, calls ...
 	b.addExecution(command, "out", 0)
 	b.message(trajectories.CauseObservation, model.Message{Role: model.User, Content: "out"})
 	b.addOutcome()
-	return b.transcript()
+	return b.attempt()
 }
 
 // childTool returns a tool call that started the given children.
@@ -49,7 +49,7 @@ func childHeader(n, parentChild int) trajectories.Header {
 
 func TestChildren(t *testing.T) {
 	tr := shortAttempt(t, trajectories.Header{}, "mini-tool delegate x; mini-tool delegate y", childTool(1), childTool(3))
-	tr.Children = []*trajectories.Transcript{
+	tr.Children = []*trajectories.Attempt{
 		shortAttempt(t, childHeader(3, 0), "c"), shortAttempt(t, childHeader(1, 0), "mini-tool delegate z", childTool(2)), shortAttempt(t, childHeader(2, 1), "b"),
 	}
 	data, losses := write(t, tr, "")
@@ -89,9 +89,9 @@ func TestChildren(t *testing.T) {
 	if want := []string{"child-1", "child-3", "in child-1", "child-2", "in child-2", "in child-3"}; !slices.Equal(got, want) {
 		t.Errorf("got %v", got)
 	}
-	f, restored := readTranscript(t, "a.json", data)
+	f, restored := readAttempt(t, "a.json", data)
 	for _, c := range f.Children {
-		tr2, err := trajectories.BuildTranscript(c.Iter())
+		tr2, err := trajectories.Fold(c.Iter())
 		if err != nil {
 			t.Fatal(err)
 		}

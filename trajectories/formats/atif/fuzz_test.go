@@ -80,7 +80,7 @@ func rewriteDocument(t *testing.T, data []byte) []byte {
 // rewrite writes a file that was read as a document.
 func rewrite(t *testing.T, f *atif.File) []byte {
 	t.Helper()
-	tr, err := trajectories.BuildTranscript(f.Iter())
+	tr, err := trajectories.Fold(f.Iter())
 	if err != nil {
 		t.Fatal(err)
 	}

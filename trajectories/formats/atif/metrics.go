@@ -53,11 +53,8 @@ func (b *builder) totals() *FinalMetrics {
 			add(*e.Call)
 		}
 	}
-	for _, r := range b.t.OtherRecords {
-		var c trajectories.Call
-		if r.Type == trajectories.TypeSummary && json.Unmarshal(r.Data, &c) == nil {
-			add(c)
-		}
+	for _, c := range trajectories.NotesOf[trajectories.Summary](b.t) {
+		add(trajectories.Call(c))
 	}
 	if o := b.t.Outcome; o != nil {
 		calls, u, cost = o.Steps, o.Usage, o.Cost

@@ -63,9 +63,9 @@ func (b *journalBuilder) nextTime() time.Time {
 	return startTime.Add(time.Duration(len(b.records)) * time.Second)
 }
 
-func (b *journalBuilder) transcript() *trajectories.Transcript {
+func (b *journalBuilder) attempt() *trajectories.Attempt {
 	b.t.Helper()
-	t, err := trajectories.BuildTranscript(func(yield func(trajectories.Record, error) bool) {
+	t, err := trajectories.Fold(func(yield func(trajectories.Record, error) bool) {
 		for _, r := range b.records {
 			if !yield(r, nil) {
 				return
@@ -107,7 +107,7 @@ func (b *journalBuilder) start(tools ...model.ToolDefinition) {
 }
 
 // toolRun returns an attempt with tool calls and all kinds of records.
-func toolAttempt(t *testing.T) *trajectories.Transcript {
+func toolAttempt(t *testing.T) *trajectories.Attempt {
 	b := &journalBuilder{t: t}
 	b.start(model.ToolDefinition{Name: "bash", Description: "Run it.", Parameters: json.RawMessage(`{"type":"object"}`)})
 	b.add(trajectories.TypeContext, trajectories.PromptContext{Sent: []trajectories.ContextPart{{From: 5, To: 5}}})
@@ -146,11 +146,11 @@ func toolAttempt(t *testing.T) *trajectories.Transcript {
 	b.add(trajectories.TypePatchCheck, trajectories.PatchCheck{Bytes: 4, Applies: true})
 	b.message(trajectories.CauseNotRun, model.Message{Role: model.Tool, ToolCallID: "f", Content: "Not run."})
 	b.addOutcome()
-	return b.transcript()
+	return b.attempt()
 }
 
 // textRun returns an attempt with commands in the text of replies.
-func textAttempt(t *testing.T) *trajectories.Transcript {
+func textAttempt(t *testing.T) *trajectories.Attempt {
 	b := &journalBuilder{t: t}
 	b.start()
 	b.addCall(1, 0.25)
@@ -176,11 +176,11 @@ func textAttempt(t *testing.T) *trajectories.Transcript {
 	b.message(trajectories.CauseReply, model.Message{Role: model.Assistant, Content: "```bash\nsubmit\n```"}, "submit")
 	b.addExecution("submit", "diff", 0)
 	b.addOutcome()
-	return b.transcript()
+	return b.attempt()
 }
 
 // userRun returns an attempt with messages and commands of the user.
-func userAttempt(t *testing.T) *trajectories.Transcript {
+func userAttempt(t *testing.T) *trajectories.Attempt {
 	user := func(text string) model.Message { return model.Message{Role: model.User, Content: text} }
 	b := &journalBuilder{t: t}
 	b.start()
@@ -206,19 +206,22 @@ func userAttempt(t *testing.T) *trajectories.Transcript {
 	b.message(trajectories.CauseReply, model.Message{Role: model.Assistant, Content: "```bash\nsubmit\n```"}, "submit")
 	b.addExecution("submit", "diff", 0)
 	b.addOutcome()
-	return b.transcript()
+	return b.attempt()
 }
 
 // checkRestored checks that writing and reading a document did not change an attempt, except
 // for record IDs and the import record.
-func checkRestored(t *testing.T, before, after *trajectories.Transcript) {
+func checkRestored(t *testing.T, before, after *trajectories.Attempt) {
 	t.Helper()
 	opts := cmp.Options{
 		cmpopts.EquateEmpty(),
-		cmpopts.IgnoreFields(trajectories.Transcript{}, "Import", "Compactions"),
+		cmpopts.IgnoreFields(trajectories.Attempt{}, "Import", "Compactions", "Totals"),
+		cmpopts.IgnoreUnexported(trajectories.Attempt{}),
+		cmpopts.IgnoreFields(trajectories.Call{}, "Record", "Raw"),
+		cmpopts.IgnoreFields(trajectories.ToolCall{}, "Record"),
+		cmpopts.IgnoreFields(trajectories.Note{}, "Abandoned"),
 		cmpopts.IgnoreFields(trajectories.Entry{}, "Record", "Context", "ContextRecord"),
-		cmpopts.IgnoreFields(trajectories.Call{}, "Raw"),
-		cmpopts.IgnoreFields(trajectories.RecordedExecution{}, "Record"),
+		cmpopts.IgnoreFields(trajectories.Execution{}, "Record"),
 		cmpopts.IgnoreFields(trajectories.Record{}, "ID", "Parent", "Data"),
 	}
 	if diff := cmp.Diff(before, after, opts); diff != "" {
@@ -243,7 +246,7 @@ func checkRestored(t *testing.T, before, after *trajectories.Transcript) {
 }
 
 // entryIndex returns the index of the entry of a record, or -1.
-func entryIndex(t *trajectories.Transcript, record int) int {
+func entryIndex(t *trajectories.Attempt, record int) int {
 	for i, e := range t.Entries {
 		if e.Record == record {
 			return i
@@ -253,19 +256,19 @@ func entryIndex(t *trajectories.Transcript, record int) int {
 }
 
 func TestOwnRoundTrip(t *testing.T) {
-	for name, tr := range map[string]*trajectories.Transcript{"tools": toolAttempt(t), "text": textAttempt(t), "watched": userAttempt(t)} {
+	for name, tr := range map[string]*trajectories.Attempt{"tools": toolAttempt(t), "text": textAttempt(t), "watched": userAttempt(t)} {
 		t.Run(name, func(t *testing.T) {
 			doc, lost := write(t, tr, "resolved")
 			if len(lost) > 0 {
 				t.Errorf("lost: %q", lost)
 			}
-			f, reread := readTranscript(t, "a.json", doc)
+			f, reread := readAttempt(t, "a.json", doc)
 			checkRestored(t, tr, reread)
 			if f.Header.InstanceID != "demo__a-1" || len(f.Header.Tools) != len(tr.Header.Tools) {
 				t.Errorf("header %+v", f.Header)
 			}
 			second, _ := write(t, reread, "resolved")
-			_, third := readTranscript(t, "a.json", second)
+			_, third := readAttempt(t, "a.json", second)
 			checkRestored(t, reread, third)
 			golden(t, name+".json", doc)
 		})
@@ -317,7 +320,7 @@ func TestReadNewer(t *testing.T) {
 	}, f.Losses); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	reread, err := trajectories.BuildTranscript(f.Iter())
+	reread, err := trajectories.Fold(f.Iter())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -354,7 +357,7 @@ func TestCompactionRoundTrip(t *testing.T) {
 	b.add(trajectories.TypeContext, trajectories.PromptContext{Sent: []trajectories.ContextPart{{From: 2, To: answers[1]}}, Tail: "the goals"})
 	step(3)
 	b.addOutcome()
-	tr := b.transcript()
+	tr := b.attempt()
 	doc, lost := write(t, tr, "")
 	if len(lost) > 0 {
 		t.Errorf("lost: %q", lost)
@@ -367,7 +370,7 @@ func TestCompactionRoundTrip(t *testing.T) {
 			t.Errorf("no %s in %s", text, doc)
 		}
 	}
-	f, reread := readTranscript(t, "a.json", doc)
+	f, reread := readAttempt(t, "a.json", doc)
 	checkRestored(t, tr, reread)
 	var before, after [][]model.Message
 	for p, err := range trajectories.Prompts(tr.Records()) {

@@ -69,7 +69,7 @@ func Read(name string, data []byte) (*File, error) {
 // file restores the journal of a document that mini wrote. It adds imported as the import
 // record, unless the original journal has one.
 func (root *extraRoot) file(doc *Trajectory, imported trajectories.Import) (*File, error) {
-	t, err := trajectories.BuildTranscript((&File{Records: root.Records}).Iter())
+	t, err := trajectories.Fold((&File{Records: root.Records}).Iter())
 	if err != nil {
 		return nil, err
 	}

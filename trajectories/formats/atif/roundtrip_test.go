@@ -12,14 +12,14 @@ import (
 	"github.com/minibench/mini/trajectories/formats/atif"
 )
 
-// readTranscript returns the attempt in a document.
-func readTranscript(t *testing.T, name string, data []byte) (*atif.File, *trajectories.Transcript) {
+// readAttempt returns the attempt in a document.
+func readAttempt(t *testing.T, name string, data []byte) (*atif.File, *trajectories.Attempt) {
 	t.Helper()
 	f, err := atif.Read(name, data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr, err := trajectories.BuildTranscript(f.Iter())
+	tr, err := trajectories.Fold(f.Iter())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func readTranscript(t *testing.T, name string, data []byte) (*atif.File, *trajec
 }
 
 // write writes a document and checks it. It returns the document and the losses.
-func write(t *testing.T, tr *trajectories.Transcript, verdict string) ([]byte, []string) {
+func write(t *testing.T, tr *trajectories.Attempt, verdict string) ([]byte, []string) {
 	t.Helper()
 	var b bytes.Buffer
 	losses, err := atif.Write(&b, tr, verdict)
@@ -48,7 +48,7 @@ func TestForeignRoundTrip(t *testing.T) {
 	for _, name := range realFiles(t, "golden/*/*trajectory*.json", "mini-swe-agent/*.atif.json", "cases/ok-*.json") {
 		t.Run(name, func(t *testing.T) {
 			data := realFile(t, name)
-			f, tr := readTranscript(t, name, data)
+			f, tr := readAttempt(t, name, data)
 			rewritten, losses := write(t, tr, "")
 			if len(losses) > 0 {
 				t.Errorf("losses when writing: %q", losses)

@@ -151,7 +151,7 @@ func (b *builder) addAnswer(i int, e trajectories.Entry) {
 
 // executionFor returns the execution of a step that entry i reports, and its index; nil if
 // there is none.
-func (b *builder) executionFor(step, i int) (*trajectories.RecordedExecution, int) {
+func (b *builder) executionFor(step, i int) (*trajectories.Execution, int) {
 	for k, r := range b.entry(step).Executions {
 		if r.ObservationEntry == i {
 			return &r, k
@@ -170,7 +170,7 @@ func (b *builder) entry(step int) trajectories.Entry {
 
 // addCompaction adds a step for a compaction, with the text of the messages that replace
 // earlier ones.
-func (b *builder) addCompaction(c trajectories.RecordedCompaction) {
+func (b *builder) addCompaction(c trajectories.Compaction) {
 	texts := make([]string, len(c.Replaced))
 	for i, r := range c.Replaced {
 		texts[i] = r.Message.Content
@@ -210,7 +210,7 @@ func (b *builder) executionCallID(step, index int) *string {
 
 // addResult adds a result to a step. execution may be nil. cause is the cause of the
 // message with the result, or "" for an observation.
-func (b *builder) addResult(step int, result Result, execution *trajectories.RecordedExecution, cause trajectories.Cause) {
+func (b *builder) addResult(step int, result Result, execution *trajectories.Execution, cause trajectories.Cause) {
 	s := &b.steps[step]
 	if s.Observation == nil {
 		s.Observation = &Observation{}

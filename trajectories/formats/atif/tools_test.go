@@ -34,12 +34,12 @@ func TestToolRoundTrip(t *testing.T) {
 	addTool("goal", "list")
 	b.addExecution("mini-tool goal list", "diff", 0)
 	b.addOutcome()
-	tr := b.transcript()
+	tr := b.attempt()
 	data, lost := write(t, tr, "")
 	if len(lost) > 0 {
 		t.Errorf("lost: %q", lost)
 	}
-	_, reread := readTranscript(t, "t.json", data)
+	_, reread := readAttempt(t, "t.json", data)
 	numbers := cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Record" }, cmp.Ignore())
 	for i, e := range tr.Entries {
 		if diff := cmp.Diff(e.Executions, reread.Entries[i].Executions, numbers, cmpopts.EquateEmpty()); diff != "" {

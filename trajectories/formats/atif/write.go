@@ -21,7 +21,7 @@ import (
 // verdict is the result of the evaluation, or empty.
 //
 // For an attempt that was imported from an ATIF document, Write writes that document.
-func Write(w io.Writer, t *trajectories.Transcript, verdict string) ([]string, error) {
+func Write(w io.Writer, t *trajectories.Attempt, verdict string) ([]string, error) {
 	b := newBuilder(t, t)
 	doc, ok := importedDocument(t)
 	if !ok {
@@ -40,7 +40,7 @@ func Write(w io.Writer, t *trajectories.Transcript, verdict string) ([]string, e
 // importedDocument returns the document from which an attempt was imported; the import
 // record contains it. importedDocument returns false if there is none, or if the attempt is
 // a fork and may have more steps than the document.
-func importedDocument(t *trajectories.Transcript) (*Trajectory, bool) {
+func importedDocument(t *trajectories.Attempt) (*Trajectory, bool) {
 	if t.Import == nil || !strings.HasPrefix(t.Import.Format, "ATIF-") || len(t.Import.Extra) == 0 || t.Header.Origin != nil {
 		return nil, false
 	}
@@ -90,19 +90,19 @@ func writeList[T any](out *bytes.Buffer, name string, elements []T) error {
 
 // builder builds a document.
 type builder struct {
-	t         *trajectories.Transcript
+	t         *trajectories.Attempt
 	steps     []Step
 	entries   []int        // index of the entry of each step; -1 for a compaction
 	hasResult map[int]bool // whether a step has the result of an execution, by record ID
 	losses    []string
 	err       error // first error
 
-	root         *trajectories.Transcript           // the attempt with all children
+	root         *trajectories.Attempt              // the attempt with all children
 	childResults map[int][]trajectories.ChildResult // by record ID of the execution
 }
 
 // newBuilder returns a builder for t, which is root or one of its children.
-func newBuilder(t, root *trajectories.Transcript) *builder {
+func newBuilder(t, root *trajectories.Attempt) *builder {
 	b := &builder{t: t, hasResult: map[int]bool{}, root: root}
 	if len(root.Children) > 0 {
 		b.childResults = t.ChildrenByExecution()
@@ -134,7 +134,7 @@ func (b *builder) document(verdict string) *Trajectory {
 
 // withoutResponses returns a copy of the attempt without provider responses, except those
 // to summaries. If it removed any, it adds one loss.
-func (b *builder) withoutResponses() *trajectories.Transcript {
+func (b *builder) withoutResponses() *trajectories.Attempt {
 	t, found := *b.t, false
 	strip := func(c trajectories.Call) trajectories.Call {
 		found = found || len(c.Raw) > 0
@@ -159,11 +159,8 @@ func (b *builder) withoutResponses() *trajectories.Transcript {
 // agent returns the description of the agent.
 func (b *builder) agent() Agent {
 	a := Agent{Name: b.t.Header.AgentName(), Version: b.t.Header.MiniVersion}
-	for _, r := range b.t.OtherRecords {
-		var run trajectories.AgentRun
-		if r.Type == trajectories.TypeAgentRun && json.Unmarshal(r.Data, &run) == nil {
-			a.Version = cmp.Or(run.Version, "unknown") // mini is not the agent
-		}
+	for _, run := range trajectories.NotesOf[trajectories.AgentRun](b.t) {
+		a.Version = cmp.Or(run.Version, "unknown") // mini is not the agent
 	}
 	if i := b.t.Import; i != nil {
 		a.Name, a.Version = i.Agent, i.AgentVersion

@@ -15,10 +15,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/minibench/mini/internal/rootdir"
 	"github.com/minibench/mini/trajectories/formats/atif"
 	"github.com/minibench/mini/trajectories/formats/schema"
 )
@@ -82,14 +82,7 @@ func (r *Report) note(line int, path, format string, args ...any) {
 // File checks the file at path. If it cannot be read, the report has this problem only.
 func File(path string, o Options) *Report {
 	failed := func(err error) *Report { return &Report{Problems: []Problem{{Reason: reason(err)}}} }
-	info, err := os.Stat(path)
-	if err != nil {
-		return failed(err)
-	}
-	if !info.Mode().IsRegular() {
-		return failed(errors.New("not a regular file"))
-	}
-	f, err := os.Open(path) //nolint:gosec // G304: reading the named file is the purpose
+	f, err := rootdir.OpenRegular(path, 0)
 	if err != nil {
 		return failed(err)
 	}

@@ -95,7 +95,7 @@ func (c *conversation) add(line int, r trajectories.Record, data any, valid bool
 
 // addCost adds a call of the attempt or of a subagent to the totals.
 func (c *conversation) addCost(r trajectories.Record, u model.Usage, cost model.Cost) {
-	if trajectories.IsStep(r) {
+	if child, ok := trajectories.DecodeAs[trajectories.ChildCall](r); r.Type == trajectories.TypeCall || ok && !child.Summary {
 		c.calls++
 	}
 	if !c.header.IsInherited(r.ID) { // the original attempt paid for inherited calls

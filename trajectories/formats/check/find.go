@@ -3,9 +3,10 @@ package check
 import (
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/minibench/mini/internal/rootdir"
 )
 
 // Find returns the trajectories in a folder and its subfolders in lexical order, and the
@@ -39,7 +40,7 @@ func isTrajectory(path string) bool {
 	if name == "journal.jsonl" || strings.HasSuffix(name, ".traj.json") {
 		return true
 	}
-	f, err := os.Open(path) //nolint:gosec // G304: reading files in the named folder is the purpose
+	f, err := rootdir.OpenRegular(path, 0)
 	if err != nil {
 		return true // File reports the error
 	}

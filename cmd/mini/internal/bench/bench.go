@@ -4,20 +4,25 @@ package bench
 import (
 	"context"
 	"io"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/rows"
 	"github.com/minibench/mini/cmd/mini/internal/settings"
 	"github.com/minibench/mini/cmd/mini/internal/ui/progress"
+	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
 	datasetopen "github.com/minibench/mini/datasets/open"
 	envopen "github.com/minibench/mini/env/open"
 	"github.com/minibench/mini/internal/usage"
 	modelopen "github.com/minibench/mini/model/open"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/runner/setup"
 )
 
@@ -33,16 +38,13 @@ type Options struct {
 	progress     string
 	JSON         bool
 	events       string
-	// vary are the values of --vary; combination is the combination that the job runs; nil
-	// without a sweep.
-	vary        []string
-	combination *combination
+	vary         []string // values of --vary
 	// emptyFolder lets attempts begin in an empty folder if the sandbox lacks the repository.
 	emptyFolder bool
 }
 
 // New returns the command mini bench.
-func New(kill context.Context, s cmdutil.Streams) *cobra.Command {
+func New(a *app.App) *cobra.Command {
 	o := &Options{}
 	o.RunsSweeps = true
 	cmd := &cobra.Command{
@@ -59,7 +61,7 @@ file of -c does the same: a mapping from keys to lists of values.`,
   mini bench --subset demo --vary agent.step_limit=2,50 -k 3 -o runs/exp`,
 		Aliases: []string{"swebench"},
 		Args:    cmdutil.FlagsOnly("subset", "--subset"),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), kill, s, o) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), a, o) },
 	}
 	o.AddFlags(cmd.Flags())
 	cmd.Flags().StringArrayVar(&o.vary, "vary", nil, "run each of several values of a setting: `KEY=A,B`; repeatable, for all combinations")
@@ -106,19 +108,22 @@ func (o *Options) AddSelectionFlags(f *pflag.FlagSet) {
 	f.Uint64Var(&o.Selection.Seed, "seed", 42, "seed of --shuffle")
 }
 
-func run(ctx, kill context.Context, s cmdutil.Streams, o *Options) error {
-	jobs, err := o.prepareJobs(ctx, s)
+func run(ctx context.Context, a *app.App, o *Options) error {
+	jobs, err := o.prepareJobs(ctx, a)
 	if err != nil {
 		return usage.Wrap(err)
 	}
 	if o.dryRun {
-		return usage.Wrap(printPlans(ctx, s, jobs))
+		return usage.Wrap(printPlans(ctx, a, jobs))
 	}
-	return runJobs(ctx, kill, s, jobs)
+	return runJobs(ctx, a, jobs)
 }
 
 // isDemo reports whether the demo is the only dataset.
 func (o *Options) isDemo() bool { return slices.Equal(o.Subsets, []string{datasetopen.Demo}) }
+
+// hasTasks reports whether a dataset has tasks in Harbor's form.
+func (o *Options) hasTasks() bool { return slices.ContainsFunc(o.Subsets, datasetopen.IsTasks) }
 
 // BuiltinConfigs returns the names of the built-in configurations that the settings are based on,
 // lowest layer first.
@@ -132,65 +137,107 @@ func (o *Options) BuiltinConfigs() []string {
 	return []string{"swebench"}
 }
 
-// prepare returns the job that the flags describe, and prints notes about it. It checks them
-// without calling a model or starting a sandbox. The only files that it writes are in the dataset
-// cache. The job shares the rows and the rate limits of first, unless that is nil.
-func (o *Options) prepare(ctx context.Context, s cmdutil.Streams, notes io.Writer, first *Job) (*Job, error) {
-	if len(o.Subsets) == 0 {
-		return nil, usage.Errorf("--subset is needed: demo, verified, lite ..., or a file of rows; see mini datasets list")
-	}
-	cfg, err := o.Resolve(ctx, o.BuiltinConfigs()...)
+// prepareJobs returns the job that the flags describe, or the jobs of all combinations of a sweep.
+func (o *Options) prepareJobs(ctx context.Context, a *app.App) ([]*Job, error) {
+	vary, err := o.varied(a)
 	if err != nil {
 		return nil, err
 	}
-	if o.FlagSet.Changed("replies") && cfg.Model.Class != "scripted" {
-		return nil, usage.Errorf("--replies is for the scripted model, and this is %s; add --model-class scripted", cfg.Model.Class)
+	if len(vary) == 0 {
+		j := &Job{Options: o, Dir: rows.RunFolder(o.Output, o.Subsets)}
+		if err := j.resolve(ctx, a); err != nil {
+			return nil, err
+		}
+		return []*Job{j}, j.prepare(ctx, a, a.Err, nil)
 	}
-	if o.FlagSet.Changed("eval-workers") && !cfg.Run.Eval {
-		return nil, usage.Errorf("--eval-workers is for --eval, which is not given")
-	}
-	if o.force && !cfg.Run.ResumeAttempts {
-		return nil, usage.Errorf("--force is for --resume-attempts, which is not given")
-	}
-	if cfg.Agent.Class != "" && cfg.Run.ResumeAttempts {
-		return nil, usage.Errorf("--resume-attempts is for mini's own agent: the commands of the agent %.60s cannot be run again; leave it out, to begin again what was stopped", cfg.Agent.Class)
-	}
-	progressKind, err := progress.Choose(o.progress, progress.DetectTerminal(s), progress.Kinds)
-	if err != nil && !o.dryRun {
+	combinations, err := combine(vary)
+	if err != nil {
 		return nil, err
+	}
+	dir := rows.RunFolder(o.Output, o.Subsets)
+	if cmdutil.FileExists(filepath.Join(dir, datasets.RunFile)) {
+		return nil, usage.Errorf("%s is the folder of a single run; give the sweep another folder with -o", dir)
+	}
+	jobs := make([]*Job, len(combinations))
+	for i, c := range combinations {
+		one := *o
+		one.Combination = c.layers
+		jobs[i] = &Job{Options: &one, combination: &c}
+		if err := jobs[i].resolve(ctx, a); err != nil {
+			if overlay, baseErr := o.Overlay(o.BuiltinConfigs()...); baseErr == nil {
+				if _, baseErr = overlay.Check(); baseErr != nil { // in all combinations
+					return nil, baseErr
+				}
+			}
+			return nil, jobs[i].located(err)
+		}
+	}
+	if err := reuseFolders(dir, jobs); err != nil {
+		return nil, err
+	}
+	notes := notesWriter(a.Err, len(jobs))
+	for i, j := range jobs {
+		j.Dir = filepath.Join(dir, j.name())
+		var first *Job
+		if i > 0 {
+			first = jobs[0]
+		}
+		if err := j.prepare(ctx, a, notes, first); err != nil {
+			return nil, j.located(err)
+		}
+	}
+	return jobs, nil
+}
+
+// resolve sets the configuration of the job.
+func (j *Job) resolve(ctx context.Context, a *app.App) (err error) {
+	if len(j.Options.Subsets) == 0 {
+		return usage.Errorf("--subset is needed: demo, verified, lite ..., or a file of rows; see mini datasets list")
+	}
+	j.Config, err = a.Config(ctx, &j.Options.Flags, j.Options.BuiltinConfigs()...)
+	return err
+}
+
+// prepare loads what the job needs, and prints notes about it. It checks the flags and settings
+// without calling a model or starting a sandbox. The only files that it writes are in the dataset
+// cache. The job shares the rows and the rate limits of first, unless that is nil.
+func (j *Job) prepare(ctx context.Context, a *app.App, notes io.Writer, first *Job) (err error) {
+	o, cfg := j.Options, j.Config
+	if err := o.check(cfg); err != nil {
+		return err
+	}
+	if j.Progress, err = progress.Choose(o.progress, progress.DetectTerminal(a.Streams), progress.Kinds); err != nil && !o.dryRun {
+		return err
 	}
 	if _, err := envopen.ContainerConfig(cfg, ""); err != nil {
-		return nil, err
+		return err
 	}
 	o.PrintNotes(notes, cfg)
 	if _, err := setup.NewApprovers(cfg, cfg.Environment.Class); err != nil {
-		return nil, err
+		return err
 	}
-	var input Input
 	if first != nil {
-		input = first.Input
-	} else if input, err = o.LoadRows(ctx, s); err != nil {
-		return nil, err
+		j.Input = first.Input
+	} else if j.Input, err = o.LoadRows(ctx, a); err != nil {
+		return err
 	}
 	if o.hasTasks() {
-		if err := checkTasks(cfg, input.Rows); err != nil {
-			return nil, err
+		if err := checkTasks(cfg, j.Input.Rows); err != nil {
+			return err
 		}
 	}
-	agent, err := setup.NewBatchAgent(cfg, input.Rows)
-	if err != nil {
-		return nil, err
+	if j.Agent, err = setup.NewBatchAgent(cfg, j.Input.Rows); err != nil {
+		return err
 	}
-	j := &Job{Options: o, Config: cfg, Input: input, Agent: agent, Dir: o.folder(), Progress: progressKind}
-	if j.EarlierRun, err = ReadEarlierRun(j.Dir); err != nil {
-		return nil, err
+	if err := j.ReadEarlierRun(); err != nil {
+		return err
 	}
 	j.printUngradable(notes)
+	var limits *modelopen.Limits
 	if first != nil && first.Models != nil {
-		j.Models, err = first.Models.Sibling(cfg, o.isDemo(), input.Rows)
-	} else {
-		j.Models, err = modelopen.New(cfg, o.isDemo(), input.Rows)
+		limits = first.Models.Limits
 	}
+	j.Models, err = modelopen.New(cfg, o.isDemo(), j.Input.Rows, limits)
 	if err == nil {
 		err = settings.PrintCostNote(notes, cfg)
 	}
@@ -203,5 +250,58 @@ func (o *Options) prepare(ctx context.Context, s cmdutil.Streams, notes io.Write
 	if o.dryRun { // the plan reports the error
 		j.obstacle, err = err, nil
 	}
-	return j, err
+	return err
+}
+
+// check returns an error for flags that need others.
+func (o *Options) check(cfg *configs.Resolved) error {
+	switch {
+	case o.FlagSet.Changed("replies") && cfg.Model.Class != "scripted":
+		return usage.Errorf("--replies is for the scripted model, and this is %s; add --model-class scripted", cfg.Model.Class)
+	case o.FlagSet.Changed("eval-workers") && !cfg.Run.Eval:
+		return usage.Errorf("--eval-workers is for --eval, which is not given")
+	case o.force && !cfg.Run.ResumeAttempts:
+		return usage.Errorf("--force is for --resume-attempts, which is not given")
+	case cfg.Agent.Class != "" && cfg.Run.ResumeAttempts:
+		return usage.Errorf("--resume-attempts is for mini's own agent: the commands of the agent %.60s cannot be run again; leave it out, to begin again what was stopped", cfg.Agent.Class)
+	}
+	return nil
+}
+
+// Input contains the selected rows of a run and their origin. It does not hold the other rows in
+// memory, since a run may last for days.
+type Input struct {
+	Dataset runs.Dataset
+	Rows    []datasets.Instance
+}
+
+// LoadRows reads the datasets and selects rows. It returns an error if no row is left.
+func (o *Options) LoadRows(ctx context.Context, a *app.App) (Input, error) {
+	sources, err := o.OpenAll(ctx, a.Streams)
+	if err != nil {
+		return Input{}, err
+	}
+	set, err := datasets.Load(ctx, sources, o.Selection)
+	if err != nil {
+		return Input{}, err
+	}
+	name := strings.Join(o.Subsets, "+")
+	if len(set.Instances) == 0 {
+		return Input{}, usage.Errorf("no instance is left of the %d in %s after --instance, --filter and --slice", set.Rows, name)
+	}
+	return Input{
+		Dataset: runs.Dataset{
+			Name: name, Editions: set.Sources, Rows: set.Rows, Selected: len(set.Instances), Selection: o.Selection,
+		},
+		Rows: set.Instances,
+	}, nil
+}
+
+// instanceIDs returns the ids of rows, in their order.
+func instanceIDs(rows []datasets.Instance) []string {
+	ids := make([]string, len(rows))
+	for i, in := range rows {
+		ids[i] = in.ID
+	}
+	return ids
 }

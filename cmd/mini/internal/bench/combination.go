@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/internal/lazyregexp"
@@ -120,10 +121,10 @@ func limitName(name, s string, limit int) string {
 // maxConfig limits the size of a config.yaml, in bytes.
 const maxConfig = 16 << 20
 
-// reuseFolders gives a combination without a folder in dir the name of a run in dir that has the
-// same settings and no other combination's name. So a sweep that varies one more setting does not
+// reuseFolders gives a job whose combination has no folder in dir the name of a run in dir that has
+// the same settings and no other combination's name. So a sweep that varies one more setting does not
 // repeat the runs that have one of its values.
-func (o *Options) reuseFolders(dir string, all []combination) error {
+func reuseFolders(dir string, jobs []*Job) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -142,25 +143,21 @@ func (o *Options) reuseFolders(dir string, all []combination) error {
 			existing[e.Name()] = config
 		}
 	}
-	var missing []*combination
-	for i := range all {
-		if existing[all[i].name] == nil {
-			missing = append(missing, &all[i])
+	var missing []*Job
+	for _, j := range jobs {
+		if existing[j.name()] == nil {
+			missing = append(missing, j)
 		}
-		delete(existing, all[i].name)
+		delete(existing, j.name())
 	}
 	for _, name := range slices.Sorted(maps.Keys(existing)) {
-		for i, c := range missing {
-			one := o.Flags
-			one.Combination = c.layers
-			cfg, err := one.Merge(o.BuiltinConfigs()...)
-			if err != nil {
-				continue // prepare returns the error
-			}
-			if config, err := cfg.YAML(); err == nil && runner.SameSettings(existing[name], config) {
-				c.name, missing = name, slices.Delete(missing, i, i+1)
-				break
-			}
+		i := slices.IndexFunc(missing, func(j *Job) bool {
+			config, err := j.Config.YAML()
+			return err == nil && runner.SameSettings(existing[name], config)
+		})
+		if i >= 0 {
+			missing[i].combination.name = name
+			missing = slices.Delete(missing, i, i+1)
 		}
 	}
 	return nil
@@ -168,15 +165,22 @@ func (o *Options) reuseFolders(dir string, all []combination) error {
 
 // varied returns the settings that --vary and the files of -c vary; --vary replaces the values of a
 // file. It returns an error for a setting that cannot vary, or that a flag or -c KEY=VALUE sets, too.
-func (o *Options) varied() ([]configs.Varied, error) {
-	cfg, err := o.Merge(o.BuiltinConfigs()...)
+func (o *Options) varied(a *app.App) ([]configs.Varied, error) {
+	err := a.LoadDotenv()
+	if err == nil {
+		err = o.Collect(o.BuiltinConfigs()...)
+	}
+	var overlay *configs.Overlay
+	if err == nil {
+		overlay, err = o.Overlay(o.BuiltinConfigs()...)
+	}
 	switch {
 	case err != nil && len(o.vary) == 0:
-		return nil, nil // prepare returns this error, after those that it finds before
+		return nil, nil // resolve returns this error, after those that it finds before
 	case err != nil:
 		return nil, err
 	}
-	vary := cfg.Vary()
+	vary := overlay.Vary()
 	fromFlags := map[string]bool{}
 	for _, arg := range o.vary {
 		v, err := configs.ParseVaried(arg)
@@ -200,7 +204,7 @@ func (o *Options) varied() ([]configs.Varied, error) {
 		isFlag := func(layer string) bool {
 			return strings.HasPrefix(layer, "-c ") || strings.HasPrefix(layer, "--") && !strings.HasPrefix(layer, "--profile ")
 		}
-		if origin, ok := cfg.IsSet(v.Key, isFlag); ok {
+		if origin, ok := overlay.IsSet(v.Key, isFlag); ok {
 			return nil, usage.Errorf("%s: %s sets it, too; leave one out", v.Origin, origin)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/minibench/mini/env/docker/imagestore"
 	modelopen "github.com/minibench/mini/model/open"
 	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/batch"
 	"github.com/minibench/mini/runner/control"
 )
 
@@ -22,7 +23,7 @@ import (
 type controller struct {
 	folder  *runner.Folder
 	control runner.Control
-	tracker control.Tracker
+	state   *batch.State
 	models  *modelopen.Models
 	images  *imagestore.Store // nil without a container engine
 	server  *control.Server
@@ -31,7 +32,7 @@ type controller struct {
 // listen starts the server for mini ctl. If that fails, it logs a warning and the run continues.
 func (c *controller) listen(log *runner.EventLog) {
 	var err error
-	if c.server, err = control.Listen(c.folder.Dir(), c); err != nil {
+	if c.server, err = control.Listen(c.folder.Dir, c); err != nil {
 		c.server = nil
 		log.Emit(runner.Event{Type: runner.Warning, Text: "mini ctl does not reach this run: " + err.Error()})
 	}
@@ -50,16 +51,14 @@ func (c *controller) Execute(request runner.ControlRequest) (string, error) {
 
 // Status implements control.Controller.
 func (c *controller) Status(context.Context) control.Status {
-	s := control.Status{Run: c.folder.Dir(), PID: os.Getpid()}
+	s := control.Status{Run: c.folder.Dir, PID: os.Getpid()}
 	if path, err := filepath.Abs(s.Run); err == nil {
 		s.Run = path
 	}
 	if queue, ok := c.control.QueueStatus(); ok {
 		s.Queue = &queue
 	}
-	var elapsed time.Duration
-	s.Running, elapsed = c.tracker.Running(time.Now())
-	s.Elapsed = elapsed.Seconds()
+	s.SetBatch(c.state, time.Now())
 	s.Providers, s.Disk = c.Resources()
 	return s
 }
@@ -79,7 +78,7 @@ func (c *controller) JournalPath(id string, attempt int) string { return c.folde
 // disk returns the free space for the run folder and for the engine and, with a budget for images,
 // that budget and the space that images use. Unknown figures are nil.
 func (c *controller) disk() (disk control.Disk) {
-	if n, ok := doctor.FreeSpace(c.folder.Dir()); ok {
+	if n, ok := doctor.FreeSpace(c.folder.Dir); ok {
 		disk.RunFree = &n
 	}
 	if c.images == nil {

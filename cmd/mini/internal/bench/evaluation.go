@@ -4,9 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"sync/atomic"
-
-	"golang.org/x/sync/semaphore"
 
 	"github.com/minibench/mini/cmd/mini/internal/eval"
 	"github.com/minibench/mini/datasets"
@@ -23,9 +20,13 @@ import (
 // with the number of the others.
 func (j *Job) ungradable() (ids map[string]bool, why string) {
 	ids = map[string]bool{}
-	for _, in := range j.Input.Rows {
-		if err := j.evalConfig().CheckTask(evaluate.NewTask(in, modelopen.Name(j.Config), nil)); err != nil {
-			if ids[in.ID] = true; why == "" {
+	tasks := make([]evaluate.Task, len(j.Input.Rows))
+	for i, in := range j.Input.Rows {
+		tasks[i] = evaluate.NewTask(in, modelopen.Name(j.Config), nil)
+	}
+	for i, err := range j.evalConfig().CheckTasks(tasks) {
+		if err != nil {
+			if ids[tasks[i].Instance.ID] = true; why == "" {
 				why = err.Error()
 			}
 		}
@@ -71,14 +72,12 @@ type evaluation struct {
 	log              *runner.EventLog
 	skip             map[string]bool // ids of ungradable instances
 	multipleAttempts bool            // more than one attempt per instance
-	stop             context.CancelFunc
-	pending          atomic.Int32 // number of queued submissions without a final verdict
 }
 
-// startEvaluation starts the evaluation of --eval. It returns nil without --eval, without a
+// openEvaluation opens the evaluation of --eval. It returns nil without --eval, without a
 // container engine, or if no row can be graded.
-func (j *Job) startEvaluation(
-	ctx context.Context, w io.Writer, sandboxes *envopen.Sandboxes, folder *runner.Folder, log *runner.EventLog, slots *semaphore.Weighted,
+func (j *Job) openEvaluation(
+	ctx context.Context, w io.Writer, sandboxes *envopen.Sandboxes, folder *runner.Folder, log *runner.EventLog,
 ) (*evaluation, error) {
 	if !j.Config.Run.Eval {
 		return nil, nil
@@ -98,52 +97,38 @@ func (j *Job) startEvaluation(
 		return nil, usage.Wrap(err)
 	}
 	evalSandboxes.Warn(ctx, w)
-	ctx, ev.stop = context.WithCancel(ctx)
 	c := j.evalConfig()
-	c.Folder, c.Log, c.Sandboxes, c.Slots = folder, log, evalSandboxes, slots
+	c.Folder, c.Log, c.Sandboxes = folder, log, evalSandboxes
 	if c.SigningKey, err = eval.EnsureKey(ctx); err != nil {
-		ev.stop()
 		return nil, usage.Wrap(err)
 	}
-	if ev.evaluator, err = evaluate.Start(ctx, c); err != nil {
-		ev.stop()
+	if ev.evaluator, err = evaluate.Open(c); err != nil {
 		return nil, usage.Wrap(err)
 	}
 	return ev, nil
 }
 
-// submit queues a submission for evaluation unless its instance is ungradable. It is the
-// runner.Batch.OnSubmission of the batch.
-func (ev *evaluation) submit(in datasets.Instance, repetition int, p trajectories.Prediction) {
+// job returns the job that evaluates a submission, or nil if its instance is ungradable. It is
+// the runner.Batch.Evaluate of the batch.
+func (ev *evaluation) job(in datasets.Instance, repetition int, p trajectories.Prediction) runner.Work {
 	if ev.skip[in.ID] {
-		return
+		return nil
 	}
-	ev.pending.Add(1)
 	task := eval.NewTask(in, p)
 	if ev.multipleAttempts {
 		task.Repetition = repetition
 	}
-	if err := ev.evaluator.Submit(task); err != nil {
-		ev.pending.Add(-1)
+	w, err := ev.evaluator.Job(task)
+	if err != nil {
 		ev.log.Emit(runner.Event{Type: runner.Warning, Instance: in.ID, Text: err.Error()})
+		return nil
 	}
+	return w
 }
 
-// countVerdict decreases the number of pending submissions if e is a final verdict.
-func (ev *evaluation) countVerdict(e runner.Event) {
-	if ev != nil && !e.WillRetry && e.Type == runner.Verdict {
-		ev.pending.Add(-1)
+// printPending prints how many patches are still to evaluate when the agent has finished.
+func printPending(w io.Writer, pending int) {
+	if pending > 0 {
+		_, _ = fmt.Fprintf(w, "mini: the agent has finished; %s still to evaluate\n", text.Count(pending, "patch"))
 	}
-}
-
-// wait waits for the pending verdicts. If runErr is set, it first cancels the evaluations.
-func (ev *evaluation) wait(ctx context.Context, w io.Writer, runErr error) (evaluate.Summary, error) {
-	if runErr != nil {
-		ev.stop()
-	}
-	if n := int(ev.pending.Load()); n > 0 && runErr == nil && ctx.Err() == nil {
-		_, _ = fmt.Fprintf(w, "mini: the agent has finished; %s still to evaluate\n", text.Count(n, "patch"))
-	}
-	defer ev.stop()
-	return ev.evaluator.Wait()
 }

@@ -2,21 +2,63 @@ package bench
 
 import (
 	"context"
+	"fmt"
 	"os"
-	"slices"
+	"strings"
 
 	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/agent/tools/memory"
+	"github.com/minibench/mini/cmd/mini/internal/app"
+	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/dryrun"
 	"github.com/minibench/mini/cmd/mini/internal/eval"
+	"github.com/minibench/mini/cmd/mini/internal/rows"
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/docker/imagestore"
 	envopen "github.com/minibench/mini/env/open"
+	"github.com/minibench/mini/internal/text"
 	modelopen "github.com/minibench/mini/model/open"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/setup"
 )
+
+// sweepPlan describes what a sweep would do. --dry-run prints it as text or JSON.
+type sweepPlan struct {
+	Folder       string            `json:"folder"`
+	Combinations []combinationPlan `json:"combinations"`
+}
+
+// combinationPlan describes what one combination of a sweep would do. The images are those of the
+// first combination.
+type combinationPlan struct {
+	Name     string            `json:"combination"`
+	Settings map[string]string `json:"settings"`
+	Plan     plan              `json:"plan"`
+}
+
+// printPlans prints what the jobs would do. It returns an error if they cannot start.
+func printPlans(ctx context.Context, a *app.App, jobs []*Job) error {
+	var images *dryrun.Images
+	obstacle := ""
+	sweep := sweepPlan{Folder: jobs[0].topFolder()}
+	for _, j := range jobs {
+		p, err := newPlan(ctx, j, images)
+		if err != nil {
+			return j.located(err)
+		}
+		if obstacle == "" {
+			obstacle = p.Obstacle
+		}
+		if j.combination == nil {
+			return dryrun.Print(a.Streams, j.Options.JSON, p, p.text(), obstacle)
+		}
+		sweep.Combinations = append(sweep.Combinations, combinationPlan{j.name(), j.combination.settings, p})
+		images = &sweep.Combinations[0].Plan.Images
+	}
+	return dryrun.Print(a.Streams, jobs[0].Options.JSON, sweep, sweep.text(), obstacle)
+}
 
 // plan describes what a batch would do. --dry-run prints it as text or JSON.
 type plan struct {
@@ -37,6 +79,8 @@ type plan struct {
 	// Capabilities are the optional features of the agent; nil if there are none.
 	Capabilities *capabilityPlan `json:"abilities,omitempty"`
 	Prompts      promptPlan      `json:"prompts,omitzero"` // zero for an agent without prompts of mini
+	// Outside is what the batch starts, reaches and mounts outside of the sandboxes.
+	Outside configs.Outside `json:"outside,omitzero"`
 	// Obstacle is the reason why the batch cannot start; "" if it can.
 	Obstacle string `json:"obstacle,omitempty"`
 }
@@ -114,7 +158,7 @@ func newPlan(ctx context.Context, j *Job, images *dryrun.Images) (plan, error) {
 	p := plan{
 		Datasets: input.Dataset.Editions, Rows: input.Dataset.Rows, Selected: len(input.Rows), Folder: j.Dir,
 		Workers: cfg.Run.Workers, Sandbox: cfg.Environment.Class,
-		Model: planModel(cfg.Model),
+		Model: planModel(cfg.Model), Outside: cfg.Outside(),
 	}
 	if !cfg.UsesModel() {
 		p.Model = modelPlan{Class: noModel, Name: modelopen.Name(cfg)}
@@ -175,7 +219,7 @@ func newPlan(ctx context.Context, j *Job, images *dryrun.Images) (plan, error) {
 	if err != nil && p.Obstacle == "" {
 		p.Obstacle = err.Error()
 	}
-	p.Capabilities = planCapabilities(cfg, j.Profile(), capabilities, servers)
+	p.Capabilities = planCapabilities(cfg, j.Options.Profile(), capabilities, servers)
 	own, ok := j.Agent.(*agent.Agent)
 	if !ok { // other agents have no prompts of mini
 		return p, nil
@@ -195,14 +239,11 @@ func newPlan(ctx context.Context, j *Job, images *dryrun.Images) (plan, error) {
 
 // resumable returns the attempts of an instance that --resume-attempts resumes.
 func (j *Job) resumable(id string) (attempts []plannedAttempt) {
-	if !j.Config.Run.ResumeAttempts || j.RedoExisting {
+	if !j.Config.Run.ResumeAttempts || j.Options.RedoExisting {
 		return nil
 	}
-	i := slices.IndexFunc(j.EarlierRun.Instances, func(in runner.Instance) bool { return in.ID == id })
-	if i < 0 {
-		return nil
-	}
-	for _, a := range j.EarlierRun.Instances[i].ResumableAttempts(j.Config.Run.Attempts) {
+	in, _ := j.EarlierRun.Find(id)
+	for _, a := range runner.ResumableAttempts(in, j.Config.Run.Attempts) {
 		attempts = append(attempts, plannedAttempt{a.Number, a.Totals().Steps})
 	}
 	return attempts
@@ -228,4 +269,220 @@ func planCost(cfg *configs.Resolved, facts modelopen.Facts, attempts int) costPl
 		c.Ceiling, c.CeilingWithRetries = &ceiling, &withRetries
 	}
 	return c
+}
+
+// capabilityPlan lists the optional features of the agent in a plan.
+type capabilityPlan struct {
+	Profile string   `json:"profile,omitempty"`
+	Tools   []string `json:"tools,omitempty"`
+	MCP     []string `json:"mcp_servers,omitempty"` // mini knows their tools only after connecting
+	Skills  []string `json:"skills,omitempty"`
+	Notes   string   `json:"notes,omitempty"` // kind of notes; "" if they are off
+}
+
+// planCapabilities returns the capabilities of a plan, or nil if every capability is off and there
+// is no profile. servers are the names of the MCP servers.
+func planCapabilities(cfg *configs.Resolved, profile string, capabilities agent.Capabilities, servers []string) *capabilityPlan {
+	p := capabilityPlan{Profile: profile, MCP: servers}
+	for _, t := range capabilities.Tools {
+		p.Tools = append(p.Tools, t.Name)
+	}
+	for _, s := range capabilities.Skills {
+		p.Skills = append(p.Skills, s.Name)
+	}
+	if cfg.Memory.Notes != "off" {
+		p.Notes = memory.NotesAttempt // batches support no other kind
+	}
+	if profile == "" && len(p.Tools)+len(p.MCP)+len(p.Skills) == 0 && p.Notes == "" {
+		return nil
+	}
+	return &p
+}
+
+// text returns the capabilities as text.
+func (p capabilityPlan) text() string {
+	var parts []string
+	for _, group := range []struct {
+		name  string
+		names []string
+	}{{"tools", p.Tools}, {"those of MCP servers", p.MCP}, {"skills", p.Skills}} {
+		if len(group.names) > 0 {
+			parts = append(parts, group.name+" "+strings.Join(group.names, ", "))
+		}
+	}
+	if p.Notes != "" {
+		parts = append(parts, "notes by "+p.Notes)
+	}
+	if len(parts) == 0 {
+		return "bash alone"
+	}
+	return strings.Join(parts, "; ")
+}
+
+// text returns the plan as text.
+func (p plan) text() string {
+	var s dryrun.PlanText
+	line := s.Line
+	s.WriteString("dry run: nothing is started, and no model is called\n\n")
+	for i, e := range p.Datasets {
+		line(dryrun.LineLabel(i, "dataset"), "%s", rows.FormatSource(e))
+	}
+	line("instances", "%s", instancesText(p))
+	line("sandboxes", "%s, %s at once", p.Sandbox, text.Count(p.Workers, "instance"))
+	if v := p.Verdicts; v != nil {
+		line("verdicts", "%s", verdictsText(*v, p))
+	}
+	if p.Images.Distinct > 0 {
+		line("images", "%s", dryrun.FormatImages(p.Images))
+		line("disk", "%s", dryrun.FormatDisk(p.Images))
+	}
+	line("model", "%s", modelText(p.Model))
+	if a := p.Capabilities; a != nil {
+		if a.Profile != "" {
+			line("profile", "%s", a.Profile)
+		}
+		line("abilities", "%s", a.text())
+	}
+	for _, kind := range p.Outside.List() {
+		name, values, _ := strings.Cut(kind, ": ")
+		line(name, "%s", values)
+	}
+	line("cost", "%s", costText(p.Cost, p.Missing))
+	line("folder", "%s", p.Folder)
+	if p.Obstacle != "" {
+		line("problem", "the batch cannot start: %s", p.Obstacle)
+	}
+
+	s.WriteString("\ninstances, in order:\n")
+	for i, in := range p.Instances {
+		if s.Truncate(i, len(p.Instances)) {
+			break
+		}
+		content := fmt.Sprintf("  %-40s %s", in.ID, in.Image)
+		if in.Done {
+			content = fmt.Sprintf("  %-40s has a result; not run again", in.ID)
+		}
+		s.WriteString(text.Printable(content) + "\n")
+		for _, a := range in.Resumable {
+			fmt.Fprintf(&s.Builder, "    resumes attempt %d after step %d if its settings are the same\n", a.Attempt, a.Step)
+		}
+	}
+	if p.Prompts.ID == "" {
+		return s.String()
+	}
+	fmt.Fprintf(&s.Builder, "\nprompts for %s:\n", text.Printable(p.Prompts.ID))
+	for _, part := range []struct{ role, text string }{{"system", p.Prompts.System}, {"user", p.Prompts.Instance}} {
+		fmt.Fprintf(&s.Builder, "\n--- %s ---\n%s\n", part.role, strings.TrimRight(cmdutil.Sanitize(part.text), "\n"))
+	}
+	return s.String()
+}
+
+// instancesText describes how many instances and attempts will run.
+func instancesText(p plan) string {
+	line := fmt.Sprintf("%d of %d", p.Selected, p.Rows)
+	if p.Attempts > 1 {
+		line += fmt.Sprintf("; %s each, %d of them to run", text.Count(p.Attempts, "attempt"), p.Missing)
+	} else if p.Done > 0 {
+		line += fmt.Sprintf("; %d have a result already, %d to run", p.Done, p.Selected-p.Done)
+	}
+	return line
+}
+
+// verdictsText describes how submissions will be evaluated.
+func verdictsText(v verdictPlan, p plan) string {
+	switch {
+	case envopen.IsHostClass(p.Sandbox):
+		return "none: they need containers"
+	case v.Ungradable == p.Selected:
+		return "none: " + v.Why
+	}
+	text := fmt.Sprintf("on each submission during the run, %s at once, network %s, %g s each", text.Count(v.Workers, "patch"), v.Network, v.Timeout)
+	if v.Ungradable > 0 {
+		text += fmt.Sprintf("; none for %d", v.Ungradable)
+	}
+	return text
+}
+
+// modelText describes a model or a route, and whether the key is set.
+func modelText(m modelPlan) string {
+	if m.Route != "" {
+		var models []string
+		for _, model := range m.Models {
+			models = append(models, modelText(model))
+		}
+		return m.Route + " of " + strings.Join(models, "; ")
+	}
+	if m.Class == noModel {
+		return "none: the agent is " + m.Name
+	}
+	if m.Class == "scripted" {
+		return "none: the replies are scripted, and come from a file"
+	}
+	text := m.Name + ", class " + m.Class
+	if m.Name == "" {
+		text = "none is named, class " + m.Class
+	}
+	if m.BaseURL != "" {
+		text += ", at " + m.BaseURL
+	}
+	if m.KeyPresent {
+		return text + ", key from " + m.KeyEnv
+	}
+	return text + ", no key (" + m.KeyEnv + " is not set)"
+}
+
+// costText describes the maximum cost of a number of attempts.
+func costText(c costPlan, attempts int) string {
+	switch {
+	case c.Ceiling == nil:
+		return "not bounded: there is no cost limit (-l DOLLARS sets one)"
+	case *c.Ceiling == 0 && c.PriceKnown:
+		return "nothing: no model is called"
+	}
+	line := fmt.Sprintf("at most $%.2f for %s at $%.2f each, or $%.2f with all retries; the last call of an attempt may exceed its limit",
+		*c.Ceiling, text.Count(attempts, "attempt"), c.LimitPerAttempt, *c.CeilingWithRetries)
+	if !c.PriceKnown {
+		return line + "; it holds only if the server reports costs, since no price of the model is known"
+	}
+	if c.PriceSource != "model.price" {
+		line += "; prices by " + text.Printable(c.PriceSource)
+	}
+	return line
+}
+
+// text returns the plan as text: a line for each combination, and the plan of the first.
+func (p sweepPlan) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "sweep of %s below %s\n\n", combinationsText(len(p.Combinations)), text.Printable(p.Folder))
+	rows := [][]string{{"combination", "attempts to run", "cost"}}
+	attempts, total := 0, new(float64)
+	for _, c := range p.Combinations {
+		rows = append(rows, []string{c.Name, fmt.Sprint(c.Plan.Missing), ceilingText(c.Plan.Cost.Ceiling)})
+		attempts += c.Plan.Missing
+		if total != nil && c.Plan.Cost.Ceiling != nil {
+			*total += *c.Plan.Cost.Ceiling
+		} else {
+			total = nil
+		}
+	}
+	rows = append(rows, []string{"total", fmt.Sprint(attempts), ceilingText(total)})
+	b.WriteString(cmdutil.FormatColumns(rows))
+	for _, c := range p.Combinations {
+		if c.Plan.Obstacle != "" {
+			fmt.Fprintf(&b, "\n%s cannot start: %s\n", c.Name, text.Printable(c.Plan.Obstacle))
+		}
+	}
+	fmt.Fprintf(&b, "\nThe plan of the first combination:\n\n%s", p.Combinations[0].Plan.text())
+	return b.String()
+}
+
+// ceilingText returns the limit of a cost without retries; nil means that there is none.
+func ceilingText(ceiling *float64) string {
+	switch {
+	case ceiling == nil:
+		return "no limit"
+	case *ceiling == 0:
+		return "none"
+	}
+	return fmt.Sprintf("at most $%.2f", *ceiling)
 }

@@ -7,155 +7,166 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/agent/events"
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/eval"
 	"github.com/minibench/mini/cmd/mini/internal/ui/progress"
+	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/datasets"
 	envopen "github.com/minibench/mini/env/open"
 	"github.com/minibench/mini/internal/usage"
 	modelopen "github.com/minibench/mini/model/open"
 	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/batch"
+	"github.com/minibench/mini/runner/evaluate"
+	"github.com/minibench/mini/runner/replay"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/runner/setup"
 )
 
-// activeJob is a job that runs. Its fields are nil before they are opened.
-type activeJob struct {
-	*Job
+// Job is a run: that of the command line, one combination of a sweep, or the branch of mini replay.
+type Job struct {
+	Options     *Options
+	combination *combination // nil without a sweep
+	Config      *configs.Resolved
+	Input       Input
+	Agent       runner.Agent
+	Models      *modelopen.Models
+	Dir         string
+	// EarlierRun is the run that Dir already contains. It has no instances if Dir contains no run.
+	EarlierRun *runs.Run
+	// Progress is the kind of progress display.
+	Progress string
+	// Branch makes mini replay continue recorded attempts; nil for mini bench.
+	Branch *runner.Branch
+	// obstacle is the error that would prevent the run from starting. Only dry runs set it.
+	obstacle error
+
+	// The other fields are set while the job runs.
+
 	label     string             // precedes instance ids in the display; "" without a sweep
 	show      func(runner.Event) // shows the events of the job
+	tools     *setup.Tools
 	sandboxes *envopen.Sandboxes
 	folder    *runner.Folder
 	log       atomic.Pointer[runner.EventLog]
 	ctl       *controller
 	ev        *evaluation
 	batch     *runner.Batch
-	changed   []string // what an earlier session had otherwise
-	sum       runner.Summary
+	changed   []string // settings that an earlier session had otherwise
+	sum       runs.Summary
+	evaluated *evaluate.Summary // nil before the end, or if nothing was evaluated
 }
 
-// Run runs the batch and prints its result.
-func (j *Job) Run(ctx, kill context.Context, s cmdutil.Streams) error {
-	return runJobs(ctx, kill, s, []*Job{j})
-}
+// Run runs the job and prints its result.
+func (j *Job) Run(ctx context.Context, a *app.App) error { return runJobs(ctx, a, []*Job{j}) }
 
 // runJobs runs jobs at the same time and prints their results: a single job, or the combinations
 // of a sweep. They share the workers, the budget, the container engine and the display.
-func runJobs(ctx, kill context.Context, s cmdutil.Streams, jobs []*Job) (err error) {
+func runJobs(ctx context.Context, a *app.App, jobs []*Job) (err error) {
 	first := jobs[0]
-	labels := displayLabels(jobs, first.Progress)
-	display := progress.New(first.Progress, s, runInfo(jobs, labels))
+	setLabels(jobs)
+	display := progress.New(first.Progress, a.Streams, runInfo(jobs))
 	defer display.Close()
 	if first.Config.Run.Eval {
 		if err := eval.PrepareCache(first.Config.Eval.Cache); err != nil {
 			return err
 		}
 	}
-	if first.events == "-" {
+	if first.Options.events == "-" {
 		return usage.Errorf("--events -: stdout has the results of a batch; name a file")
 	}
-	eventLog, err := cmdutil.OpenEventLog(first.events, s, redactAll(jobs))
+	eventLog, err := cmdutil.OpenEventLog(first.Options.events, a.Streams, redactAll(jobs))
 	if err != nil {
 		return err
 	}
 	defer eventLog.Close()
-	notes := notesWriter(s.Err, len(jobs))
+	notes := notesWriter(a.Err, len(jobs))
 	merged := &mergedEvents{show: display.Event, runs: make([]mergedRun, len(jobs))}
-	all := make([]*activeJob, len(jobs))
 	for i, j := range jobs {
-		all[i] = &activeJob{Job: j, label: labels[i], show: merged.from(i, labels[i])}
-		defer all[i].close()
+		j.show = merged.from(i, j.label)
+		defer j.close()
 	}
-	engine := &envopen.Sandboxes{}
-	for _, a := range all {
-		// Connect to the engine before creating a folder: if no engine responds, no
-		// empty run is left behind.
-		if err := a.connect(ctx, kill, notes, engine); err != nil {
-			return errors.Join(a.located(err), closeSandboxes(all))
+	// Connect to the engine before creating a folder: if no engine responds, no
+	// empty run is left behind.
+	var engine *envopen.Sandboxes // the first that has an engine
+	for _, j := range jobs {
+		if err := j.connect(ctx, a, notes, engine); err != nil {
+			return errors.Join(j.located(err), closeSandboxes(jobs))
 		}
-		if !engine.HasImages() {
-			engine = a.sandboxes
-		}
-	}
-	slots := semaphore.NewWeighted(int64(eval.WorkerCount(first.Config.Eval.Workers)))
-	for _, a := range all {
-		if err := a.open(ctx, notes, slots, eventLog); err != nil {
-			return errors.Join(a.located(err), closeSandboxes(all))
+		if engine == nil && j.sandboxes.HasImages() {
+			engine = j.sandboxes
 		}
 	}
-	first.Models.OnLimits(progress.ProviderEvents(all[0].log.Load().Emit)) // siblings share the limits
-	display.Controller = newLiveController(all)
-	if err = startSessions(all); err == nil {
-		err = printStart(display.Writer(), jobs, labels, all[0].sandboxes.Class)
+	for _, j := range jobs {
+		if err := j.open(ctx, notes, display.Writer(), eventLog); err != nil {
+			return errors.Join(j.located(err), closeSandboxes(jobs))
+		}
+	}
+	first.Models.OnLimits(progress.ProviderEvents(first.log.Load().Emit)) // the jobs share the limits
+	display.Controller = first.ctl
+	if first.combination != nil {
+		display.Controller = sweepController(jobs)
+	}
+	if err = startSessions(jobs); err == nil {
+		err = printStart(display.Writer(), jobs)
 	}
 	if err == nil {
-		err = runBatches(ctx, all)
+		batches := make([]*runner.Batch, len(jobs))
+		for i, j := range jobs {
+			j.warnOfChanges()
+			batches[i] = j.batch
+		}
+		var summaries []runs.Summary
+		summaries, err = runner.RunAll(ctx, batches, first.Input.Rows)
+		for i, j := range jobs {
+			j.sum = summaries[i]
+		}
 	} else {
 		err = usage.Wrap(err)
 	}
-	for _, a := range all {
-		err = a.finishEvaluation(ctx, display.Writer(), err)
+	for _, j := range jobs {
+		err = j.finishEvaluation(err)
 	}
-	for _, a := range all {
-		err = errors.Join(err, a.ctl.server.Close())
+	for _, j := range jobs {
+		err = errors.Join(err, j.ctl.server.Close())
 	}
 	display.Close() // restore the screen before the summary
-	err = errors.Join(err, closeSandboxes(all))
+	err = errors.Join(err, closeSandboxes(jobs))
 	isStarted, isComplete := false, true
-	for _, a := range all {
-		isStarted = isStarted || a.sum.Instances > 0
-		isComplete = isComplete && a.sum.Instances > 0 && a.isComplete(a.sum)
+	for _, j := range jobs {
+		isStarted = isStarted || j.sum.Instances > 0
+		isComplete = isComplete && j.sum.Instances > 0 && j.isComplete()
 	}
 	if err == nil || isStarted { // else nothing was run
-		err = errors.Join(err, finishJobs(ctx, s, all, err))
+		err = errors.Join(err, finishJobs(ctx, a, jobs, err))
 	}
 	return cmdutil.MarkDiskFull(err, isComplete)
 }
 
-// startSessions writes the manifests of all jobs.
-func startSessions(all []*activeJob) error {
-	for _, a := range all {
-		if err := a.startSession(); err != nil {
-			return a.located(err)
-		}
-	}
-	return nil
-}
-
-// runBatches runs the batches and stores their summaries.
-func runBatches(ctx context.Context, all []*activeJob) error {
-	batches := make([]*runner.Batch, len(all))
-	for i, a := range all {
-		a.warnOfChanges()
-		batches[i] = a.batch
-	}
-	summaries, err := runner.RunAll(ctx, batches, all[0].Input.Rows)
-	for i, a := range all {
-		a.sum = summaries[i]
-	}
-	return err
-}
-
-// connect opens the tools and the sandboxes of the job, with the container engine of engine if that
-// has one.
-func (a *activeJob) connect(ctx, kill context.Context, notes io.Writer, engine *envopen.Sandboxes) (err error) {
-	if a.tools, err = setup.NewTools(ctx, a.Config); err != nil {
+// connect opens the tools and the sandboxes of the job, with the container engine of engine unless that
+// is nil.
+func (j *Job) connect(ctx context.Context, a *app.App, notes io.Writer, engine *envopen.Sandboxes) (err error) {
+	cmdutil.PrintOutside(notes, j.Config)
+	if j.tools, err = setup.NewTools(ctx, j.Config); err != nil {
 		return usage.Wrap(err)
 	}
-	if a.capabilities, err = a.tools.Capabilities(); err != nil {
+	capabilities, err := j.tools.Capabilities()
+	if err != nil {
 		return usage.Wrap(err)
 	}
-	if own, ok := a.Agent.(*agent.Agent); ok {
-		setup.WarnUnmentioned(notes, own, a.capabilities)
+	if own, ok := j.Agent.(*agent.Agent); ok {
+		setup.WarnUnmentioned(notes, own, capabilities)
 	}
 	emit := func(e runner.Event) {
-		if log := a.log.Load(); log != nil {
+		if log := j.log.Load(); log != nil {
 			log.Emit(e)
 		}
 	}
 	observer := progress.NewObserver(emit)
-	if a.combination != nil {
+	if j.combination != nil {
 		// All combinations use the images of one store. An event of that does not tell
 		// which of them requested the image.
 		observer.Image = progress.NewObserver(func(e runner.Event) {
@@ -164,82 +175,115 @@ func (a *activeJob) connect(ctx, kill context.Context, notes io.Writer, engine *
 			}
 		}).Image
 	}
-	a.sandboxes, err = engine.Sibling(ctx, kill, a.Config, a.isDemo(), a.canUseHost(), a.Dir, notes, observer)
+	j.sandboxes, err = a.Sandboxes(ctx, j.Config, envopen.Options{
+		Demo: j.Options.isDemo(), FallBack: j.canUseHost(), Run: j.Dir, Notes: notes, Observer: observer, Engine: engine,
+	})
 	if err != nil {
 		return err
 	}
-	a.sandboxes.ScrubOnce(a.Config)
-	return usage.Wrap(a.sandboxes.CheckBudget(ctx, a.remainingRows()))
+	j.sandboxes.ScrubOnce(j.Config)
+	return usage.Wrap(j.sandboxes.CheckBudget(ctx, j.remainingRows()))
 }
 
 // open opens the folder of the job, and starts the server for mini ctl and the evaluation.
-func (a *activeJob) open(ctx context.Context, notes io.Writer, slots *semaphore.Weighted, eventLog *cmdutil.EventLog) (err error) {
-	if a.folder, err = runner.Open(a.Dir); err != nil {
+func (j *Job) open(ctx context.Context, notes, display io.Writer, eventLog *cmdutil.EventLog) (err error) {
+	if j.folder, err = runner.OpenWithMode(j.Dir, j.Config.Run.FolderMode()); err != nil {
 		return usage.Wrap(err)
 	}
-	a.folder.SetVerdictFilter(eval.IsSignedByUser)
-	a.ctl = &controller{folder: a.folder, models: a.Models, images: a.sandboxes.Images}
-	log := runner.NewLog(a.folder, func(e runner.Event) {
-		a.show(e)
-		a.ev.countVerdict(e)
-		a.ctl.tracker.Update(e)
+	j.folder.SetVerdictFilter(eval.IsSignedByUser)
+	j.ctl = &controller{folder: j.folder, state: batch.New(), models: j.Models, images: j.sandboxes.Images}
+	log := runner.NewLog(j.folder, func(e runner.Event) {
+		j.show(e)
+		j.ctl.state.Update(e)
 	})
-	log.Redact = envopen.Redact(a.Config)
-	a.log.Store(log)
-	a.ctl.listen(log)
-	if a.ev, err = a.startEvaluation(ctx, notes, a.sandboxes, a.folder, log, slots); err != nil {
+	log.Redact = envopen.Redact(j.Config)
+	j.log.Store(log)
+	j.ctl.listen(log)
+	if j.ev, err = j.openEvaluation(ctx, notes, j.sandboxes, j.folder, log); err != nil {
 		return err
 	}
-	if a.batch, err = a.newBatch(a.sandboxes, a.folder, log); err != nil {
+	if err := j.newBatch(log); err != nil {
 		return usage.Wrap(err)
 	}
-	if err := a.installAgent(); err != nil {
+	if err := j.installAgent(); err != nil {
 		return err
 	}
-	if a.hasTasks() {
-		if err := a.runTasks(ctx, log); err != nil {
+	if j.Options.hasTasks() {
+		if err := j.runTasks(ctx); err != nil {
 			return usage.Wrap(err)
 		}
 	}
-	cmdutil.PrintWarnings(notes, a.tools.Warnings())
-	a.batch.Control = &a.ctl.control
+	cmdutil.PrintWarnings(notes, j.tools.Warnings())
 	if eventLog != nil {
-		a.batch.NewBus = a.newBus(eventLog)
+		j.batch.NewBus = func(in datasets.Instance, attempt int) (*events.Bus, func()) {
+			if j.combination != nil {
+				in.ID = j.name() + "/" + in.ID
+			}
+			return eventLog.NewBus(in, attempt)
+		}
 	}
-	if a.ev != nil {
-		a.batch.OnSubmission = a.ev.submit
+	if j.ev != nil {
+		j.batch.Evaluate, j.batch.EvaluationWorkers = j.ev.job, eval.WorkerCount(j.Config.Eval.Workers)
+		j.batch.OnAttemptsEnd = func(pending int) { printPending(display, pending) }
 	}
 	return nil
 }
 
-// finishEvaluation waits for the verdicts. It returns runErr and its own errors.
-func (a *activeJob) finishEvaluation(ctx context.Context, w io.Writer, runErr error) error {
-	if a.ev == nil {
+// newBatch assembles the batch from the configuration.
+func (j *Job) newBatch(log *runner.EventLog) error {
+	newApprover, err := setup.NewApprovers(j.Config, j.sandboxes.Class)
+	if err != nil {
+		return err
+	}
+	ignore, err := replay.ParseIgnore(j.Config.Replay.Ignore)
+	if err != nil {
+		return err
+	}
+	header, err := setup.NewHeader(j.Config, j.sandboxes.Class)
+	if err != nil {
+		return err
+	}
+	c := j.Config.Run
+	j.batch = &runner.Batch{
+		Folder: j.folder, Agent: j.Agent, Sandboxes: j.sandboxes, Models: j.Models, ModelName: modelopen.Name(j.Config), Header: header, Log: log,
+		NewApprover: newApprover, NewTools: j.tools.ForAttempt, Control: &j.ctl.control,
+		Workers: c.Workers, Repetitions: c.Attempts, MaxTries: c.MaxTries, MaxProviderFailures: c.MaxProviderFailures,
+		MaxDisruptions: j.Config.Environment.Kubernetes.DisruptionRetries,
+		Budget:         runner.Budget{Cost: c.TotalCostLimit, Calls: c.TotalCallLimit},
+		Redo:           j.Options.RedoExisting, ResumeAttempts: c.ResumeAttempts, Force: j.Options.force, Ignore: ignore, Branch: j.Branch,
+		Sync: c.Fsync, KeepSandbox: envopen.KeepRule(c.Keep),
+	}
+	return nil
+}
+
+// finishEvaluation writes the summaries of the verdicts. It returns runErr and its own errors.
+func (j *Job) finishEvaluation(runErr error) error {
+	if j.ev == nil {
 		return runErr
 	}
-	verdicts, err := a.ev.wait(ctx, w, runErr)
-	a.evaluated = &verdicts
-	return errors.Join(runErr, err, a.folder.UpdateVerdicts())
+	verdicts, err := j.ev.evaluator.Close()
+	j.evaluated = &verdicts
+	return errors.Join(runErr, err, j.folder.UpdateVerdicts())
 }
 
 // close closes what is open, except the sandboxes.
-func (a *activeJob) close() {
-	if a.ctl != nil {
-		_ = a.ctl.server.Close() // the second time, or after an error
+func (j *Job) close() {
+	if j.ctl != nil {
+		_ = j.ctl.server.Close() // the second time, or after an error
 	}
-	if a.folder != nil {
-		_ = a.folder.Close() // the lock ends with the process
+	if j.folder != nil {
+		_ = j.folder.Close() // the lock ends with the process
 	}
-	if a.tools != nil {
-		_ = a.tools.Close() // connections end with the process
+	if j.tools != nil {
+		_ = j.tools.Close() // connections end with the process
 	}
 }
 
 // closeSandboxes closes the sandboxes of all jobs, those that own the container engine last.
-func closeSandboxes(all []*activeJob) (err error) {
-	for _, a := range slices.Backward(all) {
-		if a.sandboxes != nil {
-			err = errors.Join(err, a.sandboxes.Close())
+func closeSandboxes(jobs []*Job) (err error) {
+	for _, j := range slices.Backward(jobs) {
+		if j.sandboxes != nil {
+			err = errors.Join(err, j.sandboxes.Close())
 		}
 	}
 	return err
@@ -262,28 +306,21 @@ func redactAll(jobs []*Job) func([]byte) []byte {
 }
 
 // runInfo describes the jobs for the display.
-func runInfo(jobs []*Job, labels []string) progress.RunInfo {
+func runInfo(jobs []*Job) progress.RunInfo {
 	first := jobs[0]
 	info := progress.RunInfo{
 		Dataset: first.Input.Dataset.Name, Model: modelsText(jobs), Folder: first.topFolder(), HasVerdicts: first.Config.Run.Eval,
 	}
-	for _, label := range labels {
+	for _, j := range jobs {
 		for _, in := range first.Input.Rows {
-			info.IDs = append(info.IDs, label+in.ID)
+			info.IDs = append(info.IDs, j.label+in.ID)
 		}
 	}
 	return info
 }
 
-// modelsText names the model of the jobs, or the number of combinations.
-func modelsText(jobs []*Job) string {
-	if jobs[0].combination != nil {
-		return combinationsText(len(jobs))
-	}
-	return modelopen.Name(jobs[0].Config)
-}
-
-// isScripted reports whether no job calls a model.
-func isScripted(jobs []*Job) bool {
-	return !slices.ContainsFunc(jobs, func(j *Job) bool { return j.Config.Model.Class != "scripted" })
+// isComplete reports whether every instance has a result and, with --eval, whether every
+// submission has a verdict.
+func (j *Job) isComplete() bool {
+	return j.sum.Complete() && (j.evaluated == nil || j.evaluated.IsComplete())
 }

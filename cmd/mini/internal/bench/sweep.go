@@ -1,64 +1,25 @@
 package bench
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 
-	"github.com/minibench/mini/agent/events"
-	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/ui"
-	"github.com/minibench/mini/cmd/mini/internal/ui/live"
 	"github.com/minibench/mini/cmd/mini/internal/ui/progress"
-	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/internal/table"
 	"github.com/minibench/mini/internal/text"
-	"github.com/minibench/mini/internal/usage"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/compare"
 	"github.com/minibench/mini/runner/control"
 	"github.com/minibench/mini/runner/report"
 )
-
-// prepareJobs returns the job that the flags describe, or the jobs of all combinations of a sweep.
-func (o *Options) prepareJobs(ctx context.Context, s cmdutil.Streams) ([]*Job, error) {
-	vary, err := o.varied()
-	if err != nil {
-		return nil, err
-	}
-	if len(vary) == 0 {
-		j, err := o.prepare(ctx, s, s.Err, nil)
-		return []*Job{j}, err
-	}
-	combinations, err := combine(vary)
-	if err != nil {
-		return nil, err
-	}
-	dir := o.folder()
-	if cmdutil.FileExists(filepath.Join(dir, datasets.RunFile)) {
-		return nil, usage.Errorf("%s is the folder of a single run; give the sweep another folder with -o", dir)
-	}
-	if err := o.reuseFolders(dir, combinations); err != nil {
-		return nil, err
-	}
-	notes := notesWriter(s.Err, len(combinations))
-	jobs := make([]*Job, len(combinations))
-	for i, c := range combinations {
-		one := *o
-		one.combination, one.Combination, one.Output = &c, c.layers, filepath.Join(dir, c.name)
-		if jobs[i], err = one.prepare(ctx, s, notes, jobs[0]); err != nil {
-			return nil, fmt.Errorf("combination %s: %w", c.name, err)
-		}
-	}
-	return jobs, nil
-}
 
 // onceWriter drops what was written before, such as notes that apply to all combinations.
 type onceWriter struct {
@@ -90,24 +51,22 @@ func (o *onceWriter) Write(note []byte) (int, error) {
 // label with the instance.
 const maxLabel = 20
 
-// displayLabels returns what precedes the instance ids of each job in the display: the values of
-// the combination or, if those of some combination are long, its number. For programs, it is the name
-// of the combination. The labels of a single job are empty.
-func displayLabels(jobs []*Job, kind string) []string {
-	labels := make([]string, len(jobs))
+// setLabels sets what precedes the instance ids of each job in the display: the values of the
+// combination or, if those of some combination are long, its number. For programs, it is the name of
+// the combination. The label of a single job is empty.
+func setLabels(jobs []*Job) {
 	isLong := slices.ContainsFunc(jobs, func(j *Job) bool { return j.combination != nil && len(j.combination.values) > maxLabel })
 	for i, j := range jobs {
 		switch {
 		case j.combination == nil:
-		case kind == progress.JSON:
-			labels[i] = j.name() + "/"
+		case j.Progress == progress.JSON:
+			j.label = j.name() + "/"
 		case isLong:
-			labels[i] = fmt.Sprintf("%d/", i+1)
+			j.label = fmt.Sprintf("%d/", i+1)
 		default:
-			labels[i] = j.combination.values + "/"
+			j.label = j.combination.values + "/"
 		}
 	}
-	return labels
 }
 
 // mergedEvents passes the events of several runs to one display, as if they were one run.
@@ -162,29 +121,11 @@ func (m *mergedEvents) sums() (total, skipped int) {
 	return total, skipped
 }
 
-// newBus returns the runner.Batch.NewBus of the job for --events.
-func (a *activeJob) newBus(log *cmdutil.EventLog) func(in datasets.Instance, attempt int) (*events.Bus, func()) {
-	return func(in datasets.Instance, attempt int) (*events.Bus, func()) {
-		if a.combination != nil {
-			in.ID = a.name() + "/" + in.ID
-		}
-		return log.NewBus(in, attempt)
-	}
-}
-
 // sweepController executes the requests of the live view of a sweep.
-type sweepController []*activeJob
-
-// newLiveController returns the controller of the live view.
-func newLiveController(all []*activeJob) live.Controller {
-	if all[0].combination == nil {
-		return all[0].ctl
-	}
-	return sweepController(all)
-}
+type sweepController []*Job
 
 // find returns the job of a task and the task's id in that run.
-func (c sweepController) find(task string) (*activeJob, string) {
+func (c sweepController) find(task string) (*Job, string) {
 	for _, a := range c {
 		if id, ok := strings.CutPrefix(task, a.label); ok {
 			return a, id
@@ -229,9 +170,9 @@ func (c sweepController) JournalPath(instance string, attempt int) string {
 }
 
 // printSweep prints the results of a sweep: a table, or JSON.
-func printSweep(s cmdutil.Streams, all []*activeJob) (err error) {
+func printSweep(a *app.App, all []*Job) (err error) {
 	dir := all[0].topFolder()
-	if all[0].JSON {
+	if all[0].Options.JSON {
 		results := make([]map[string]any, len(all))
 		for i, a := range all {
 			var scoreErr error
@@ -239,7 +180,7 @@ func printSweep(s cmdutil.Streams, all []*activeJob) (err error) {
 			results[i]["combination"], results[i]["settings"] = a.name(), a.combination.settings
 			err = errors.Join(err, scoreErr)
 		}
-		return errors.Join(err, json.NewEncoder(s.Out).Encode(map[string]any{"folder": dir, "combinations": results}))
+		return errors.Join(err, json.NewEncoder(a.Out).Encode(map[string]any{"folder": dir, "combinations": results}))
 	}
 	rows := [][]string{{"combination", "results", "resolved", "95% interval", "no verdict", "cost"}}
 	verdicts := false
@@ -269,7 +210,7 @@ func printSweep(s cmdutil.Streams, all []*activeJob) (err error) {
 		}
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "sweep %s\n\n%s", text.Printable(dir), table.Table(ui.TableWidth(s.Out), columns, rows))
+	fmt.Fprintf(&b, "sweep %s\n\n%s", text.Printable(dir), table.Table(ui.TableWidth(a.Out), columns, rows))
 	for _, a := range all {
 		err = errors.Join(err, printKept(&b, a.sum.KeptSandboxes, a.sandboxes.Class, a.Dir))
 	}
@@ -278,6 +219,6 @@ func printSweep(s cmdutil.Streams, all []*activeJob) (err error) {
 		next = "mini compare " + text.ShellQuote(dir) + "/* compares the combinations"
 	}
 	fmt.Fprintf(&b, "\n%s\n", text.Printable(next))
-	_, writeErr := io.WriteString(s.Out, b.String())
+	_, writeErr := io.WriteString(a.Out, b.String())
 	return errors.Join(err, writeErr)
 }

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,7 +14,6 @@ import (
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/datasets/harbor"
-	datasetopen "github.com/minibench/mini/datasets/open"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/docker"
 	envopen "github.com/minibench/mini/env/open"
@@ -21,12 +21,8 @@ import (
 	"github.com/minibench/mini/internal/usage"
 	"github.com/minibench/mini/internal/version"
 	modelopen "github.com/minibench/mini/model/open"
-	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/harborrun"
 )
-
-// hasTasks reports whether a dataset has tasks in Harbor's form.
-func (o *Options) hasTasks() bool { return slices.ContainsFunc(o.Subsets, datasetopen.IsTasks) }
 
 // checkTasks returns an error that names the tasks that cannot run, and why. It also sets what
 // task folders imply: their verdicts are part of the attempts, and no diff is taken.
@@ -50,6 +46,9 @@ func checkTasks(cfg *configs.Resolved, rows []datasets.Instance) error {
 		var task *harbor.Task
 		if err == nil {
 			task, err = harbor.Read(in.TaskDir)
+		}
+		if err == nil {
+			err = checkTask(cfg, task)
 		}
 		if err != nil {
 			problems = append(problems, text.Printable(fmt.Sprintf("%s: %v", in.ID, err)))
@@ -76,6 +75,20 @@ func checkTasks(cfg *configs.Resolved, rows []datasets.Instance) error {
 	return nil
 }
 
+// checkTask returns why a task cannot run with these settings; nil if it can.
+func checkTask(cfg *configs.Resolved, task *harbor.Task) error {
+	isCheck := cfg.Agent.Class == configs.AgentOracle || cfg.Agent.Class == configs.AgentNop
+	switch {
+	case task.Trajectory != "" && !isCheck: // as in Harbor, which gives it to neither
+		return fmt.Errorf("%s: mini starts no agent with the messages of a task", task.Trajectory)
+	case task.MultiStep && cfg.Environment.PristineTests:
+		return errors.New("environment.pristine_tests: a task with steps has no pristine container; leave it out")
+	case task.ChangesNetwork() && !docker.CanChangeNetwork(cfg.Environment.Network):
+		return fmt.Errorf("network_mode: the network of the container changes after the agent's work, which the network %.60s does not allow; use --network bridge", cfg.Environment.Network)
+	}
+	return nil
+}
+
 // lookupTaskVariable returns the function that looks up the variables of the host that tasks
 // may use.
 func lookupTaskVariable(cfg *configs.Resolved) func(string) (string, bool) {
@@ -88,32 +101,32 @@ func lookupTaskVariable(cfg *configs.Resolved) func(string) (string, bool) {
 }
 
 // images returns what builds images, with its logs in the run folder.
-func (a *activeJob) images() *harborrun.Images {
+func (j *Job) images() *harborrun.Images {
 	return &harborrun.Images{
-		Engine: a.sandboxes.Engine, Bases: a.Config.Environment.BaseImages,
-		Root: a.folder.Root(), Dir: filepath.Join(a.folder.Dir(), datasets.BuildsDir),
+		Engine: j.sandboxes.Engine, Bases: j.Config.Environment.BaseImages,
+		Root: j.folder.Root, Dir: filepath.Join(j.folder.Dir, datasets.BuildsDir),
 	}
 }
 
 // installAgent makes containers start from images in which the agent was installed, if its
 // definition says how.
-func (a *activeJob) installAgent() error {
-	other, ok := a.Agent.(*external.Agent)
+func (j *Job) installAgent() error {
+	other, ok := j.Agent.(*external.Agent)
 	if !ok || other.Definition().Install == "" {
 		return nil
 	}
-	if a.sandboxes.UsesCluster() {
+	if j.sandboxes.UsesCluster() {
 		return usage.Errorf("the agent %s is installed in images that are built here, which a cluster cannot pull; "+
 			"use images that have it, and a definition without install", other.Definition().Name)
 	}
 	def := other.Definition()
-	a.sandboxes.Install = (&harborrun.Installation{Images: a.images(), Script: def.Install, Network: def.InstallNetwork}).Container
+	j.sandboxes.Install = (&harborrun.Installation{Images: j.images(), Script: def.Install, Network: def.InstallNetwork}).Container
 	return nil
 }
 
 // runTasks makes the batch run tasks in Harbor's form.
-func (a *activeJob) runTasks(ctx context.Context, log *runner.EventLog) error {
-	base, err := envopen.ContainerConfig(a.Config, a.Dir)
+func (j *Job) runTasks(ctx context.Context) error {
+	base, err := envopen.ContainerConfig(j.Config, j.Dir)
 	if err != nil {
 		return err
 	}
@@ -122,14 +135,14 @@ func (a *activeJob) runTasks(ctx context.Context, log *runner.EventLog) error {
 		return err
 	}
 	tasks := &harborrun.Tasks{Config: harborrun.Config{
-		Agent: a.Agent, Base: base, KeepProcesses: a.Config.Environment.KeepProcesses, Start: func(ctx context.Context, c docker.Config) (env.Environment, error) {
-			return a.sandboxes.StartContainer(ctx, c, 0)
+		Agent: j.Agent, Base: base, KeepProcesses: j.Config.Environment.KeepProcesses, Pristine: j.Config.Environment.PristineTests, Start: func(ctx context.Context, c docker.Config) (env.Environment, error) {
+			return j.sandboxes.StartContainer(ctx, c, 0)
 		},
-		Images: a.images(),
-		Lookup: lookupTaskVariable(a.Config), Redact: envopen.Redact(a.Config), Folder: a.folder, Log: log, SigningKey: key,
-		Repeated: a.Config.Run.Attempts > 1,
-		RunID:    eval.DefaultRunID, Model: modelopen.Name(a.Config), MiniVersion: version.Version,
+		Images: j.images(),
+		Lookup: lookupTaskVariable(j.Config), Redact: envopen.Redact(j.Config), Folder: j.folder, Log: j.log.Load(), SigningKey: key,
+		Repeated: j.Config.Run.Attempts > 1,
+		RunID:    eval.DefaultRunID, Model: modelopen.Name(j.Config), MiniVersion: version.Version,
 	}}
-	a.sandboxes.ForTask, a.batch.NewAgent = tasks.Container, tasks.NewAgent
+	j.sandboxes.ForTask, j.batch.NewAgent = tasks.Container, tasks.NewAgent
 	return nil
 }

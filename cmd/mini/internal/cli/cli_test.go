@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"flag"
 	"os"
 	"strings"
 	"testing"
@@ -21,6 +22,13 @@ func TestMain(m *testing.M) {
 	if err := os.Setenv(name, value); err != nil {
 		panic(err)
 	}
+	// More tests than there are processors, because most wait for a container or a terminal.
+	if err := flag.Set("test.parallel", "6"); err != nil {
+		panic(err)
+	}
+	if os.Getenv(framesVariable) != "" {
+		recordFrames()
+	}
 	mini := func() { os.Exit(cli.Main(cli.Arguments(os.Args), cmdutil.SystemStreams())) }
 	testscript.Main(m, map[string]func(){
 		"mini":           mini,
@@ -28,6 +36,8 @@ func TestMain(m *testing.M) {
 		"mini-extra":     mini,
 		"mini-swe-agent": mini,
 		"mini-test-mcp":  bookServer,
+
+		"mini-golden-runs": goldenReader,
 	})
 }
 
@@ -39,12 +49,14 @@ func TestScripts(t *testing.T) {
 
 // TestDockerScripts runs the main script that needs a container engine.
 func TestDockerScripts(t *testing.T) {
-	t.Parallel()
 	dockertest.Image(t)
 	scripts(t, "testdata/docker", map[string]string{"HELPER": dockertest.HelperDir(t)})
 }
 
+// scripts runs the scripts of a folder, in parallel with all other parallel tests.
 func scripts(t *testing.T, dir string, vars map[string]string) {
+	t.Helper()
+	t.Parallel()
 	server := newOpenAI(t)
 	untrusted := newUntrusted(t)
 	local := localServers(t)

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/config"
 	"github.com/minibench/mini/cmd/mini/internal/eval"
@@ -28,7 +29,7 @@ import (
 )
 
 // newCompletion returns the command mini completion.
-func newCompletion(s cmdutil.Streams) *cobra.Command {
+func newCompletion(a *app.App) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish|powershell",
@@ -54,13 +55,13 @@ zsh (in a folder of $fpath), fish, PowerShell:
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch root := cmd.Root(); args[0] {
 			case "bash":
-				return root.GenBashCompletionV2(s.Out, true)
+				return root.GenBashCompletionV2(a.Out, true)
 			case "zsh":
-				return root.GenZshCompletion(s.Out)
+				return root.GenZshCompletion(a.Out)
 			case "fish":
-				return root.GenFishCompletion(s.Out, true)
+				return root.GenFishCompletion(a.Out, true)
 			default:
-				return root.GenPowerShellCompletionWithDesc(s.Out)
+				return root.GenPowerShellCompletionWithDesc(a.Out)
 			}
 		},
 	}

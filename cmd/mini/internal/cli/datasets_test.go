@@ -20,6 +20,7 @@ func TestDatasetScripts(t *testing.T) {
 
 // TestFetchInterrupted interrupts a download after it has begun.
 func TestFetchInterrupted(t *testing.T) {
+	t.Parallel()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

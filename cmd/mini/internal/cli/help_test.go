@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 )
 
@@ -25,7 +26,7 @@ func helpOf(t *testing.T, args ...string) string {
 func commandsOf(t *testing.T) []*cobra.Command {
 	t.Helper()
 	var all []*cobra.Command
-	cmdutil.WalkCommands(NewRoot(t.Context(), cmdutil.Streams{}), func(cmd *cobra.Command) {
+	cmdutil.WalkCommands(NewRoot(app.New(t.Context(), cmdutil.Streams{})), func(cmd *cobra.Command) {
 		if !cmd.Hidden {
 			all = append(all, cmd)
 		}

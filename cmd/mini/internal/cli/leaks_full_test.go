@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -28,45 +27,26 @@ import (
 // that nothing is left. They wait long, since the machine may be busy, and log the time.
 const waitTimeout = 3 * time.Minute
 
-// leakPlace holds an engine, a mini program, and the arguments of a batch.
+// leakPlace holds an engine and the arguments of a batch.
 type leakPlace struct {
 	t      *testing.T
 	daemon *dockertest.Daemon
 	dir    string
-	mini   string
 	args   []string
 	runs   int
 }
 
-var buildMini = sync.OnceValues(func() ([]byte, error) {
-	dir, err := os.MkdirTemp("", "mini-leaks-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	file := filepath.Join(dir, "mini")
-	out, err := exec.Command("go", "build", "-o", file, "github.com/minibench/mini/cmd/mini").CombinedOutput()
-	if err != nil {
-		return nil, fmt.Errorf("build mini: %w: %s", err, out)
-	}
-	return os.ReadFile(file)
-})
-
 func newLeakPlace(t *testing.T) *leakPlace {
 	t.Helper()
+	t.Parallel()
 	p := &leakPlace{t: t, daemon: dockertest.StartDaemon(t), dir: t.TempDir()}
-	b, err := buildMini()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.mini = filepath.Join(p.dir, "mini")
 	var rows strings.Builder
 	for i := range 4 {
 		fmt.Fprintf(&rows, `{"instance_id":"x__y-%d","problem_statement":"p","image":"%s"}`+"\n", i, dockertest.SmallImage)
 	}
 	replies := "- |\n  ```bash\n  sleep 1\n  ```\n- |\n  ```bash\n  sleep 600\n  ```\n"
-	for name, content := range map[string][]byte{"mini": b, "rows.jsonl": []byte(rows.String()), "replies.yaml": []byte(replies)} {
-		if err := os.WriteFile(filepath.Join(p.dir, name), content, 0o755); err != nil {
+	for name, content := range map[string]string{"rows.jsonl": rows.String(), "replies.yaml": replies} {
+		if err := os.WriteFile(filepath.Join(p.dir, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -80,7 +60,7 @@ func newLeakPlace(t *testing.T) *leakPlace {
 // command returns a mini command that uses the engine, and its output.
 func (p *leakPlace) command(args ...string) (*exec.Cmd, *bytes.Buffer) {
 	var output bytes.Buffer
-	cmd := exec.CommandContext(context.WithoutCancel(p.t.Context()), p.mini, args...)
+	cmd := exec.CommandContext(context.WithoutCancel(p.t.Context()), "mini", args...)
 	cmd.Dir = p.dir
 	cmd.Env = append(os.Environ(), "DOCKER_HOST="+p.daemon.Host(), "HOME="+p.dir, "GOTRACEBACK=none")
 	cmd.Stdout, cmd.Stderr = &output, &output
@@ -280,6 +260,7 @@ func TestSignalsLeaveNothing(t *testing.T) {
 // If the engine restarts, mini retries the attempts, and no container of the earlier
 // tries is left.
 func TestRestartOfTheEngineLeavesNothing(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string]func(*dockertest.Daemon){
 		"killed":  (*dockertest.Daemon).Kill,
 		"stopped": (*dockertest.Daemon).Stop,

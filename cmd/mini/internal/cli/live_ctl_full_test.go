@@ -13,6 +13,7 @@ import (
 // The keys of the live view control the batch on a real terminal. mini ctl shows their
 // effects, and the view shows the effects of mini ctl.
 func TestLiveKeysAndCtl(t *testing.T) {
+	t.Parallel()
 	dir := batchFolder(t)
 	s := newScreen(t, dir)
 	s.typeLine(liveBatch)

@@ -144,7 +144,9 @@ const liveBatch = "mini bench --subset rows.jsonl --environment-class local --mo
 // The live view shows the batch on a real terminal, and restores the terminal however
 // the batch ends.
 func TestLiveOnATerminal(t *testing.T) {
+	t.Parallel()
 	t.Run("end", func(t *testing.T) {
+		t.Parallel()
 		dir := batchFolder(t)
 		s := newScreen(t, dir)
 		s.typeLine(liveBatch)
@@ -156,6 +158,7 @@ func TestLiveOnATerminal(t *testing.T) {
 		s.checkRestored("at the end", "[1/3] b", "FAIL  ScriptExhausted", "2 of 3", "code 3")
 	})
 	t.Run("ctrl-c", func(t *testing.T) {
+		t.Parallel()
 		s := newScreen(t, batchFolder(t))
 		s.typeLine(liveBatch)
 		s.until("while it runs", "1/3", "running", "Ctrl-C stops")
@@ -165,6 +168,7 @@ func TestLiveOnATerminal(t *testing.T) {
 		s.checkRestored("after Ctrl-C", "mini: stopping", "Interrupted; to continue:", "code 130")
 	})
 	t.Run("ctrl-c twice", func(t *testing.T) {
+		t.Parallel()
 		s := newScreen(t, batchFolder(t))
 		s.typeLine(liveBatch)
 		s.until("while it runs", "1/3", "running", "Ctrl-C stops")
@@ -172,6 +176,7 @@ func TestLiveOnATerminal(t *testing.T) {
 		s.checkRestored("after Ctrl-C twice", "mini: stopping", "code 130")
 	})
 	t.Run("ctrl-z", func(t *testing.T) {
+		t.Parallel()
 		dir := batchFolder(t)
 		s := newScreen(t, dir)
 		s.typeLine("set -m")
@@ -187,6 +192,7 @@ func TestLiveOnATerminal(t *testing.T) {
 		s.until("at the end", "2 of 3", "ready$")
 	})
 	t.Run("background", func(t *testing.T) {
+		t.Parallel()
 		dir := batchFolder(t)
 		s := newScreen(t, dir)
 		s.typeLine("set -m")

@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/env/local"
 )
@@ -39,11 +40,11 @@ func Main(args []string, s cmdutil.Streams) int {
 	commandCtx, stop := cmdutil.WithInterrupts(ctx, kill, s.Err, s.Interrupts)
 	defer stop()
 
+	root := NewRoot(app.New(ctx, s))
 	done := make(chan int, 1)
 	go func() {
 		args, err := expandAlias(args, s.Err)
 		if err == nil {
-			root := NewRoot(ctx, s)
 			root.SetArgs(args)
 			err = root.ExecuteContext(commandCtx)
 		}

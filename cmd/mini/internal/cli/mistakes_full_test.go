@@ -14,6 +14,7 @@ import (
 
 // TestMistakesInShell runs every command of testdata/full/mistakes.golden in bash.
 func TestMistakesInShell(t *testing.T) {
+	t.Parallel()
 	checkMistakes(t, "testdata/full/mistakes.golden", newMistakePlace(t).runInShell)
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/settings"
 	"github.com/minibench/mini/configs"
@@ -88,7 +89,7 @@ func TestMigrationGuideCommands(t *testing.T) {
 		if n := len(args); n > 0 && args[n-1] == "-o" {
 			args = append(args, "FOLDER")
 		}
-		cmd, rest, err := NewRoot(t.Context(), cmdutil.Streams{}).Find(args)
+		cmd, rest, err := NewRoot(app.New(t.Context(), cmdutil.Streams{})).Find(args)
 		if err != nil || cmd.Hidden {
 			t.Errorf("%s: hidden, or %v", line, err)
 			continue
@@ -115,7 +116,7 @@ func TestMigrationGuideHarnessFlags(t *testing.T) {
 				continue
 			}
 			named[name] = true
-			cmd, rest, err := NewRoot(t.Context(), cmdutil.Streams{}).Find([]string{"eval", "--" + name + "=1"})
+			cmd, rest, err := NewRoot(app.New(t.Context(), cmdutil.Streams{})).Find([]string{"eval", "--" + name + "=1"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -138,12 +139,16 @@ func TestMigrationGuidePrompts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	resolve := func(field, text string) (*configs.Resolved, error) {
+	resolve := func(field, text, engine string) (*configs.Resolved, error) {
 		l, err := configs.ParseSetting("test", "agent."+field, text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return configs.Merge(base, l)
+		e, err := configs.ParseSetting("test", "agent.template_engine."+field, engine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return configs.Merge(base, l, e)
 	}
 	for _, row := range table(t, "Prompts") {
 		jinja, goForm := row[0][0], row[1][0]
@@ -154,13 +159,13 @@ func TestMigrationGuidePrompts(t *testing.T) {
 		if strings.Contains(goForm, "range") || strings.Contains(goForm, "{{- if") {
 			continue // an incomplete template
 		}
-		for _, form := range []string{jinja, goForm} {
-			cfg, err := resolve(field, form)
+		for form, engine := range map[string]string{jinja: agent.EngineJinja, goForm: agent.EngineGo} {
+			cfg, err := resolve(field, form, engine)
 			if err == nil {
 				_, err = agent.New(cfg.Agent)
 			}
-			if err != nil || form == jinja && cfg.Agent.TemplateEngine[field] != agent.EngineJinja {
-				t.Errorf("%s: %v, %v", form, cfg.Agent.TemplateEngine, err)
+			if err != nil {
+				t.Errorf("%s: %v", form, err)
 			}
 		}
 	}

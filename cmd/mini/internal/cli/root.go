@@ -1,13 +1,12 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/bench"
-	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/config"
 	"github.com/minibench/mini/cmd/mini/internal/convert"
 	"github.com/minibench/mini/cmd/mini/internal/data"
@@ -20,9 +19,8 @@ import (
 	"github.com/minibench/mini/internal/version"
 )
 
-// NewRoot returns the command mini with all its subcommands. The second interrupt
-// cancels killCtx; that kills all sandboxes.
-func NewRoot(killCtx context.Context, s cmdutil.Streams) *cobra.Command {
+// NewRoot returns the command mini with all its subcommands.
+func NewRoot(a *app.App) *cobra.Command {
 	opts := &task.Options{}
 	root := &cobra.Command{
 		Use:   "mini [-t TASK]",
@@ -42,32 +40,32 @@ benchmark, each in its own container.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case settings.IsVersionOnly(cmd.Flags()):
-				_, err := fmt.Fprintln(s.Out, "mini", version.Long())
+				_, err := fmt.Fprintln(a.Out, "mini", version.Long())
 				return err
-			case cmd.Flags().NFlag() == 0 && !s.Interactive:
+			case cmd.Flags().NFlag() == 0 && !a.Interactive:
 				return cmd.Help()
 			}
 			opts.HasTask = cmd.Flags().Changed("task")
-			return task.Run(cmd.Context(), killCtx, s, opts)
+			return task.Run(cmd.Context(), a, opts)
 		},
 	}
 	root.SetVersionTemplate("mini {{.Version}}\n")
-	root.SetIn(s.In)
-	root.SetOut(s.Out)
-	root.SetErr(s.Err)
+	root.SetIn(a.In)
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
 	root.SetFlagErrorFunc(flagError)
 	opts.AddFlags(root.Flags())
 	settings.AddVisualFlag(root.Flags())
 	root.InitDefaultVersionFlag()
 	root.Flags().Lookup("version").Usage = "print the version; -v alone does the same"
 	root.AddCommand(
-		bench.New(killCtx, s), replay.New(killCtx, s), system.NewCtl(s), //nolint:contextcheck // cobra passes the context
-		eval.New(killCtx, s), eval.NewGrade(s), eval.NewRegrade(s), //nolint:contextcheck // cobra passes the context
-		report.New(s), report.NewRuns(s), report.NewCompare(s), report.NewInspect(s), report.NewView(s), report.NewLabel(s), system.NewShell(killCtx, s), //nolint:contextcheck // cobra passes the context
-		convert.NewImport(s), convert.NewExport(s), convert.NewTrajectories(s), //nolint:contextcheck // cobra passes the context
-		data.NewDatasets(s), data.NewImages(s), //nolint:contextcheck // cobra passes the context
-		config.New(s), config.NewPolicy(s), config.NewSkills(s), config.NewNotes(s), newCompletion(s), //nolint:contextcheck // cobra passes the context
-		system.NewDoctor(s), system.NewClean(s), system.NewKubernetes(s), system.NewFakeModel(s), //nolint:contextcheck // cobra passes the context
+		bench.New(a), replay.New(a), system.NewCtl(a),
+		eval.New(a), eval.NewGrade(a), eval.NewRegrade(a),
+		report.New(a), report.NewRuns(a), report.NewCompare(a), report.NewInspect(a), report.NewView(a), report.NewLabel(a), system.NewShell(a),
+		convert.NewImport(a), convert.NewExport(a), convert.NewTrajectories(a),
+		data.NewDatasets(a), data.NewImages(a),
+		config.New(a), config.NewPolicy(a), config.NewSkills(a), config.NewNotes(a), newCompletion(a),
+		system.NewDoctor(a), system.NewClean(a), system.NewKubernetes(a), system.NewFakeModel(a),
 	)
 	setHelp(root)
 	setCompletions(root)

@@ -107,13 +107,13 @@ func (s *sessionTest) args(replies []string, more ...string) []string {
 }
 
 // records returns the transcript of the newest journal.
-func (s *sessionTest) records() *trajectories.Transcript {
+func (s *sessionTest) records() *trajectories.Attempt {
 	s.t.Helper()
 	found, err := filepath.Glob(filepath.Join(s.state, "mini", "*", "*.journal.jsonl"))
 	if err != nil || len(found) == 0 {
 		s.t.Fatalf("no journal: %v", err)
 	}
-	got, err := trajectories.BuildTranscript(trajectories.Read(found[len(found)-1]))
+	got, err := trajectories.Fold(trajectories.Read(found[len(found)-1]))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func (s *sessionTest) records() *trajectories.Transcript {
 
 // conversationText returns the conversation after the prompts: the actions of replies, and
 // the first line of other messages.
-func conversationText(t *trajectories.Transcript) string {
+func conversationText(t *trajectories.Attempt) string {
 	var all []string
 	for _, e := range t.Entries[min(2, len(t.Entries)):] {
 		switch e.Cause {

@@ -48,7 +48,9 @@ const (
 )
 
 func TestSetUp(t *testing.T) {
+	t.Parallel()
 	t.Run("a provider, with its key", func(t *testing.T) {
+		t.Parallel()
 		s := newSetup(t, "")
 		s.typeLine("mini config setup; echo code $?")
 		s.until("the providers", "1  OpenAI       OPENAI_API_KEY is not set", "5  a server on this machine (none")
@@ -82,6 +84,7 @@ func TestSetUp(t *testing.T) {
 		s.checkFile(keyFile, "ANTHROPIC_API_KEY=sk-ant-typd\n")
 	})
 	t.Run("by itself, with a local server", func(t *testing.T) {
+		t.Parallel()
 		local := newLocal(t, "", "qwen3:latest", "other")
 		s := newSetup(t, "OLLAMA_HOST="+local+" TERM=dumb")
 		s.typeLine("mini -y --exit-immediately -t 'do it'; echo code $?")
@@ -97,6 +100,7 @@ func TestSetUp(t *testing.T) {
 		s.until("it is not asked again", "again 0")
 	})
 	t.Run("another server", func(t *testing.T) {
+		t.Parallel()
 		s := newSetup(t, "")
 		s.typeLine("mini config setup; echo code $?")
 		s.answer("Number [1]:", "4")
@@ -119,6 +123,7 @@ func TestSetUp(t *testing.T) {
 
 // If the user stops the setup, nothing is written and the terminal is restored.
 func TestSetUpStopped(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct{ at, key, says string }{
 		"ctrl-c at a choice": {"Number [1]:", "C-c", "code 130"},
 		"ctrl-c at the key":  {"Key (not shown):", "C-c", "code 130"},
@@ -149,6 +154,7 @@ func TestSetUpStopped(t *testing.T) {
 
 // mini asks for arguments that are missing on the command line.
 func TestSetAndUnsetAsk(t *testing.T) {
+	t.Parallel()
 	s := newSetup(t, "")
 	s.typeLine("mini config set; echo code $?")
 	s.answer("Setting, for example", "agent.step_limit")
@@ -170,6 +176,7 @@ func TestSetAndUnsetAsk(t *testing.T) {
 
 // After a mistake, the user can open the editor again or give up.
 func TestEditAsksAgain(t *testing.T) {
+	t.Parallel()
 	s := newSetup(t, "")
 	s.typeLine("mini config set agent.step_limit 7; clear")
 	s.typeLine(`EDITOR='sh -c "if grep -q 7 \$0; then sed -i s/7/many/ \$0; else sed -i s/many/8/ \$0; fi"' mini config edit; echo code $?`)

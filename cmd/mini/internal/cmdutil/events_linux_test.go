@@ -36,7 +36,7 @@ func publishEvents(t *testing.T, path string, out io.Writer, publish func(*event
 func turns(n int) func(*events.Bus) {
 	return func(b *events.Bus) {
 		for i := range n {
-			b.Publish(events.TurnStarted{Step: i + 1})
+			b.Publish(events.PhaseStarted{Phase: events.PhaseThinking, Step: i + 1})
 		}
 	}
 }
@@ -49,7 +49,7 @@ func steps(t *testing.T, text string) (all []int) {
 		if err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
-		if turn, ok := e.Event.(events.TurnStarted); ok {
+		if turn, ok := e.Event.(events.PhaseStarted); ok {
 			all = append(all, turn.Step)
 		}
 	}

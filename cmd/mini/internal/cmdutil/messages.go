@@ -9,6 +9,9 @@ import (
 	"sync"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/internal/text"
 )
 
 // Messages is a writer for stderr. While a full-screen view is active, Messages passes lines to the
@@ -131,6 +134,17 @@ func FormatNote(text string) string {
 func PrintWarnings(w io.Writer, warnings []string) {
 	for _, text := range warnings {
 		_, _ = fmt.Fprintln(w, "mini: warning:", Sanitize(text))
+	}
+}
+
+// maxOutside is how many characters PrintOutside prints.
+const maxOutside = 500
+
+// PrintOutside prints what a run with the configuration uses outside of sandboxes, in one line,
+// if that is more than the user's model.
+func PrintOutside(w io.Writer, cfg *configs.Resolved) {
+	if line := cfg.Outside().Line(); line != "" {
+		_, _ = fmt.Fprintln(w, "mini: the configuration", text.ClipRunes(text.Printable(line), maxOutside)) // best effort
 	}
 }
 

@@ -19,6 +19,15 @@ func PrintResult(s Streams, asJSON bool, value any, text string) error {
 	return err
 }
 
+// PrintText prints text to Out. It sanitizes the text for a terminal.
+func (s Streams) PrintText(text string) error {
+	if s.OutIsTerminal {
+		text = Sanitize(text)
+	}
+	_, err := io.WriteString(s.Out, text)
+	return err
+}
+
 // WriteJSON writes a value as indented JSON.
 func WriteJSON(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/settings"
 	"github.com/minibench/mini/configs"
@@ -25,19 +26,29 @@ import (
 )
 
 // New returns the command mini config.
-func New(s cmdutil.Streams) *cobra.Command {
+func New(a *app.App) *cobra.Command {
 	return cmdutil.WithSubcommands(&cobra.Command{
 		Use:     "config",
 		Short:   "Show, change and check settings",
 		Example: "  mini config setup\n  mini config set agent.cost_limit 1.50\n  mini config show -c mine.yaml -m gpt-5-mini",
-	}, newConfigSetup(s), newConfigSet(s), newConfigUnset(s), newConfigEdit(s), newConfigPath(s), newConfigShow(s), newConfigCheck(s), newConfigConvert(s), newConfigProfiles(s))
+	}, newConfigSetup(a), newConfigSet(a), newConfigUnset(a), newConfigEdit(a), newConfigPath(a), newConfigShow(a), newConfigCheck(a), newConfigProfiles(a), newConfigConvert())
+}
+
+// newConfigConvert answers users of a command that mini had before.
+func newConfigConvert() *cobra.Command {
+	return &cobra.Command{
+		Use: "convert", Hidden: true, DisableFlagParsing: true,
+		RunE: func(*cobra.Command, []string) error {
+			return usage.Errorf("there is no mini config convert: a file of mini-swe-agent is read as it is, with -c FILE; %s has the settings and the prompts of both", configs.MigrationGuide)
+		},
+	}
 }
 
 // BuiltinConfigByKind maps the first argument of mini config show to the name of a built-in
 // configuration.
 var BuiltinConfigByKind = map[string]string{"bench": "swebench", "task": "mini"}
 
-func newConfigShow(s cmdutil.Streams) *cobra.Command {
+func newConfigShow(a *app.App) *cobra.Command {
 	o := &settings.Flags{}
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -54,7 +65,7 @@ origin of each value in a comment. KEY selects a setting or a section.`,
 			if len(args) > 0 && BuiltinConfigByKind[args[0]] != "" {
 				kind, args = args[0], args[1:]
 			}
-			return showConfig(cmd.Context(), s, o, kind, args, asJSON)
+			return showConfig(cmd.Context(), a, o, kind, args, asJSON)
 		},
 	}
 	f := cmd.Flags()
@@ -64,8 +75,8 @@ origin of each value in a comment. KEY selects a setting or a section.`,
 	return cmd
 }
 
-func showConfig(ctx context.Context, s cmdutil.Streams, o *settings.Flags, kind string, keys []string, asJSON bool) error {
-	cfg, err := o.MergeLocal(ctx, BuiltinConfigByKind[kind])
+func showConfig(ctx context.Context, a *app.App, o *settings.Flags, kind string, keys []string, asJSON bool) error {
+	cfg, err := a.ConfigWithoutModel(ctx, o, BuiltinConfigByKind[kind])
 	if err != nil {
 		return err
 	}
@@ -74,7 +85,7 @@ func showConfig(ctx context.Context, s cmdutil.Streams, o *settings.Flags, kind 
 		if err != nil {
 			return err
 		}
-		return cmdutil.WriteJSON(s.Out, entries)
+		return cmdutil.WriteJSON(a.Out, entries)
 	}
 	data, err := cfg.AnnotatedYAML(keys...)
 	if err != nil {
@@ -84,20 +95,20 @@ func showConfig(ctx context.Context, s cmdutil.Streams, o *settings.Flags, kind 
 	if len(keys) == 0 {
 		text = "# All settings and their origins. Any part of this can be passed to -c.\n" + text
 	}
-	if s.OutIsTerminal {
-		text = cmdutil.Sanitize(text)
-	}
-	_, err = fmt.Fprint(s.Out, text)
-	return err
+	return a.PrintText(text)
 }
 
-func newConfigCheck(s cmdutil.Streams) *cobra.Command {
+func newConfigCheck(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check [FILE...]",
 		Short: "Check configuration files",
 		Long: `Checks each FILE (or key.sub=value) on top of the defaults: keys, values, and
 prompts rendered with a sample instance. It also checks several files on top of
-each other, in their order. Without arguments, it checks your own file.`,
+each other, in their order. Without arguments, it checks your own file.
+
+It also lists what mini would start, reach and mount outside of sandboxes:
+programs on this machine, addresses, and folders. Read this before you use a
+file that another person wrote.`,
 		Example: "  mini config check mine.yaml\n  mini config check team.yaml mine.yaml agent.step_limit=50",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -106,14 +117,14 @@ each other, in their order. Without arguments, it checks your own file.`,
 				}
 				args = []string{userdirs.ConfigFile()}
 			}
-			return checkConfigs(s, args)
+			return checkConfigs(a, args)
 		},
 	}
 }
 
 // checkConfigs prints the errors of each file or setting, or that it is valid. It also
 // checks several together, in their order. It returns an error if it printed one.
-func checkConfigs(s cmdutil.Streams, args []string) error {
+func checkConfigs(a *app.App, args []string) error {
 	printed := map[string]bool{} // texts of the printed errors
 	var b strings.Builder
 	invalidCount, errorCount := 0, 0
@@ -132,17 +143,22 @@ func checkConfigs(s cmdutil.Streams, args []string) error {
 	for _, arg := range args {
 		layer, err := configs.ReadArg(arg, settings.ConfigDirs()...)
 		layers = append(layers, layer)
-		errs := sortByLine(append(configs.SplitErrors(err), checkLayers(layer)...))
+		cfg, layerErrs := checkLayers(layer)
+		errs := sortByLine(append(configs.SplitErrors(err), layerErrs...))
 		if len(errs) == 0 {
 			fmt.Fprintf(&b, "%s: ok\n", cmdutil.Sanitize(arg))
+			for _, line := range cfg.Outside().List() {
+				fmt.Fprintf(&b, "  %s\n", text.Printable(line))
+			}
 		}
 		report(errs)
 	}
 	invalidFiles := invalidCount
 	if len(layers) > 1 {
-		report(checkLayers(layers...))
+		_, errs := checkLayers(layers...)
+		report(errs)
 	}
-	_, err := io.WriteString(s.Out, b.String())
+	_, err := io.WriteString(a.Out, b.String())
 	switch {
 	case err != nil:
 		return err
@@ -171,17 +187,17 @@ func sortByLine(errs []error) []error {
 	return errs
 }
 
-// checkLayers returns the errors that appear only after merging the layers onto the
-// built-in configuration of mini bench: invalid values, prompts that cannot be rendered,
-// and invalid settings of containers.
-func checkLayers(layers ...configs.Layer) []error {
+// checkLayers merges the layers onto the built-in configuration of mini bench. It returns the
+// errors that appear only then: invalid values, prompts that cannot be rendered, and invalid
+// settings of containers. The configuration is nil if it cannot be merged.
+func checkLayers(layers ...configs.Layer) (*configs.Resolved, []error) {
 	base, err := configs.ReadBuiltin(BuiltinConfigByKind["bench"])
 	if err != nil {
-		return []error{err}
+		return nil, []error{err}
 	}
 	cfg, err := configs.Merge(append([]configs.Layer{base}, layers...)...)
 	if cfg == nil {
-		return []error{err}
+		return nil, []error{err}
 	}
 	errs := configs.SplitErrors(err)
 	for _, checkErr := range slices.Concat(checkPrompts(cfg), envopen.ContainerErrors(cfg)) {
@@ -189,7 +205,7 @@ func checkLayers(layers ...configs.Layer) []error {
 			errs = append(errs, checkErr)
 		}
 	}
-	return errs
+	return cfg, errs
 }
 
 // sameKey reports whether two errors are about the same setting. One of them usually

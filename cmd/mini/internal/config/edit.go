@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/ui/ask"
 	"github.com/minibench/mini/configs"
@@ -21,7 +22,7 @@ import (
 	"github.com/minibench/mini/internal/userfiles"
 )
 
-func newConfigEdit(s cmdutil.Streams) *cobra.Command {
+func newConfigEdit(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "edit",
 		Short: "Edit your own configuration file",
@@ -30,7 +31,7 @@ the editor exits, mini checks the copy and replaces the file if it is valid.
 Otherwise, mini shows the errors and offers to open the editor again.`,
 		Example: "  mini config edit\n  EDITOR='code --wait' mini config edit",
 		Args:    cmdutil.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return usage.Wrap(editConfig(cmd.Context(), s)) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return usage.Wrap(editConfig(cmd.Context(), a)) },
 	}
 }
 
@@ -44,7 +45,7 @@ const newFile = `# Settings of mini; mini config show lists all of them with the
 
 // editConfig runs mini config edit. If it cannot replace the file, it keeps the
 // edited copy and names it in the error.
-func editConfig(ctx context.Context, s cmdutil.Streams) error {
+func editConfig(ctx context.Context, a *app.App) error {
 	path, err := ownConfig()
 	if err != nil {
 		return err
@@ -69,15 +70,15 @@ func editConfig(ctx context.Context, s cmdutil.Streams) error {
 	if err := os.WriteFile(session.copy, initial, 0o600); err != nil {
 		return fmt.Errorf("make a copy to edit: %w", err)
 	}
-	runErr := session.run(ctx, s)
+	runErr := session.run(ctx, a)
 	edited, err := userfiles.Read(session.copy)
 	switch {
 	case runErr == nil:
-		err = notef(s, "saved %s", path)
+		err = notef(a, "saved %s", path)
 	case err == nil && !bytes.Equal(edited, initial):
 		return fmt.Errorf("%w; your changes are in %s", runErr, session.copy)
 	case errors.Is(runErr, errUnchanged):
-		err = notef(s, "nothing was changed; if your editor does not wait, set EDITOR='code --wait' or similar")
+		err = notef(a, "nothing was changed; if your editor does not wait, set EDITOR='code --wait' or similar")
 	default:
 		err = runErr
 	}
@@ -97,13 +98,13 @@ var errUnchanged = errors.New("nothing was changed")
 
 // run opens the editor until the copy is valid, and then replaces the file. It returns
 // an error if the user gives up or leaves the copy unchanged.
-func (e *editSession) run(ctx context.Context, s cmdutil.Streams) error {
+func (e *editSession) run(ctx context.Context, a *app.App) error {
 	for {
 		before, err := userfiles.Read(e.copy)
 		if err != nil {
 			return err
 		}
-		if err := cmp.Or(e.open(ctx, s), context.Cause(ctx)); err != nil {
+		if err := cmp.Or(e.open(ctx, a), context.Cause(ctx)); err != nil {
 			return err
 		}
 		edited, err := userfiles.Read(e.copy)
@@ -117,11 +118,11 @@ func (e *editSession) run(ctx context.Context, s cmdutil.Streams) error {
 		if len(errs) == 0 {
 			return e.store(ctx, edited)
 		}
-		_, _ = fmt.Fprintln(s.Err, cmdutil.Sanitize(errors.Join(errs...).Error())) // best effort
+		_, _ = fmt.Fprintln(a.Err, cmdutil.Sanitize(errors.Join(errs...).Error())) // best effort
 		reopen := false
-		if s.Interactive {
-			err = WithPrompter(s, func(a *ask.Prompter) (err error) {
-				reopen, err = a.Confirm(ctx, "Edit again?")
+		if a.Interactive {
+			err = WithPrompter(a, func(p *ask.Prompter) (err error) {
+				reopen, err = p.Confirm(ctx, "Edit again?")
 				return err
 			})
 		}
@@ -153,11 +154,11 @@ func (e *editSession) store(ctx context.Context, text []byte) error {
 
 // open runs the editor on the terminal and waits for it. A shell parses the command
 // of the editor, which may contain options and quotes.
-func (e *editSession) open(ctx context.Context, s cmdutil.Streams) error {
+func (e *editSession) open(ctx context.Context, a *app.App) error {
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), "sh", "-c", e.command+` "$@"`, "editor", e.copy) //nolint:gosec // G204: the command is the user's own
 	cmd.Env = local.WithoutSecrets(os.Environ(), nil)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.In, s.Out, s.Err
-	if m, ok := s.Err.(*cmdutil.Messages); ok && m.File() != nil {
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.In, a.Out, a.Err
+	if m, ok := a.Err.(*cmdutil.Messages); ok && m.File() != nil {
 		cmd.Stderr = m.File() // editors check whether stderr is a terminal
 	}
 	if err := cmd.Run(); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/minibench/mini/agent/tools/memory"
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/usage"
@@ -27,7 +28,7 @@ type notesOptions struct {
 }
 
 // NewNotes returns the command mini notes.
-func NewNotes(s cmdutil.Streams) *cobra.Command {
+func NewNotes(a *app.App) *cobra.Command {
 	o := &notesOptions{}
 	cmd := &cobra.Command{
 		Use:   "notes",
@@ -39,7 +40,7 @@ them in your state folder, not in the folder that they are about.`,
   mini notes add --category build "make helper comes first"
   mini notes remove 3`,
 		Args: cmdutil.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return o.list(s) },
+		RunE: func(*cobra.Command, []string) error { return o.list(a) },
 	}
 	f := cmd.PersistentFlags()
 	f.SortFlags = false
@@ -47,7 +48,7 @@ them in your state folder, not in the folder that they are about.`,
 	f.StringVar(&o.path, "file", "", "`FILE` of notes, for example RUN/ID/attempts/1/notes.json")
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	o.categoryFlag(cmd, "only notes of category `C`")
-	cmd.AddCommand(o.newList(s), o.newAdd(s), o.newRemove(s), o.newClear(s), o.newPath(s))
+	cmd.AddCommand(o.newList(a), o.newAdd(a), o.newRemove(a), o.newClear(a), o.newPath(a))
 	return cmd
 }
 
@@ -56,47 +57,47 @@ func (o *notesOptions) categoryFlag(cmd *cobra.Command, help string) {
 	cmd.Flags().StringVar(&o.category, "category", "", help)
 }
 
-func (o *notesOptions) newList(s cmdutil.Streams) *cobra.Command {
+func (o *notesOptions) newList(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List notes by category", Example: "  mini notes list --json", Args: cmdutil.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return o.list(s) },
+		RunE: func(*cobra.Command, []string) error { return o.list(a) },
 	}
 	o.categoryFlag(cmd, "only notes of category `C`")
 	return cmd
 }
 
-func (o *notesOptions) newAdd(s cmdutil.Streams) *cobra.Command {
+func (o *notesOptions) newAdd(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "add TEXT", Short: "Add a note for models",
 		Example: `  mini notes add --category style "errors are wrapped once"
   git log -3 | mini notes add -`,
 		Args: cmdutil.ExactlyOne("a text in quotes, or - for stdin"),
-		RunE: func(cmd *cobra.Command, args []string) error { return o.add(cmd, s, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error { return o.add(cmd, a, args[0]) },
 	}
 	o.categoryFlag(cmd, "category `C` of the note, one word (default general)")
 	return cmd
 }
 
-func (o *notesOptions) newRemove(s cmdutil.Streams) *cobra.Command {
+func (o *notesOptions) newRemove(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "remove ID", Short: "Remove a note", Example: "  mini notes remove 3",
 		Args: cmdutil.ExactlyOne("the number of a note"),
-		RunE: func(cmd *cobra.Command, args []string) error { return o.remove(cmd, s, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error { return o.remove(cmd, a, args[0]) },
 	}
 }
 
-func (o *notesOptions) newClear(s cmdutil.Streams) *cobra.Command {
+func (o *notesOptions) newClear(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "clear", Short: "Remove all notes or one category", Example: "  mini notes clear --category plan",
 		Args: cmdutil.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.clear(cmd, s) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.clear(cmd, a) },
 	}
 	o.categoryFlag(cmd, "only notes of category `C`")
 	cmd.Flags().BoolVar(&o.yes, "yes", false, "remove all notes without --category")
 	return cmd
 }
 
-func (o *notesOptions) newPath(s cmdutil.Streams) *cobra.Command {
+func (o *notesOptions) newPath(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "path", Short: "Print the path of the file of notes", Example: "  mini notes path", Args: cmdutil.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -104,7 +105,7 @@ func (o *notesOptions) newPath(s cmdutil.Streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return o.print(s, map[string]string{"path": store.Path()}, store.Path()+"\n")
+			return o.print(a, map[string]string{"path": store.Path()}, store.Path()+"\n")
 		},
 	}
 }
@@ -144,7 +145,7 @@ func (o *notesOptions) notes() ([]memory.Note, error) {
 	return notes, notesError(err)
 }
 
-func (o *notesOptions) list(s cmdutil.Streams) error {
+func (o *notesOptions) list(a *app.App) error {
 	notes, err := o.notes()
 	if err != nil {
 		return err
@@ -165,12 +166,12 @@ func (o *notesOptions) list(s cmdutil.Streams) error {
 	if len(notes) == 0 {
 		b.WriteString("there are no notes\n")
 	}
-	return o.print(s, notes, b.String())
+	return o.print(a, notes, b.String())
 }
 
-func (o *notesOptions) add(cmd *cobra.Command, s cmdutil.Streams, text string) error {
+func (o *notesOptions) add(cmd *cobra.Command, a *app.App, text string) error {
 	if text == "-" {
-		data, err := io.ReadAll(io.LimitReader(s.In, memory.MaxNoteBytes+1))
+		data, err := io.ReadAll(io.LimitReader(a.In, memory.MaxNoteBytes+1))
 		if err != nil {
 			return fmt.Errorf("read note: %w", err)
 		}
@@ -188,10 +189,10 @@ func (o *notesOptions) add(cmd *cobra.Command, s cmdutil.Streams, text string) e
 	if added.Duplicate {
 		message = "note %d in %s has the same text already\n"
 	}
-	return o.print(s, added.Note, fmt.Sprintf(message, added.ID, added.Category))
+	return o.print(a, added.Note, fmt.Sprintf(message, added.ID, added.Category))
 }
 
-func (o *notesOptions) remove(cmd *cobra.Command, s cmdutil.Streams, number string) error {
+func (o *notesOptions) remove(cmd *cobra.Command, a *app.App, number string) error {
 	id, err := strconv.Atoi(number)
 	if err != nil {
 		return usage.Errorf("%.40q is not the number of a note; mini notes lists them", number)
@@ -204,10 +205,10 @@ func (o *notesOptions) remove(cmd *cobra.Command, s cmdutil.Streams, number stri
 	if err != nil {
 		return notesError(err)
 	}
-	return o.print(s, removed, fmt.Sprintf("removed note %d\n", removed.ID))
+	return o.print(a, removed, fmt.Sprintf("removed note %d\n", removed.ID))
 }
 
-func (o *notesOptions) clear(cmd *cobra.Command, s cmdutil.Streams) error {
+func (o *notesOptions) clear(cmd *cobra.Command, a *app.App) error {
 	if o.category == "" && !o.yes {
 		return usage.Errorf("this removes all notes; pass --yes or --category")
 	}
@@ -219,16 +220,16 @@ func (o *notesOptions) clear(cmd *cobra.Command, s cmdutil.Streams) error {
 	if err != nil {
 		return notesError(err)
 	}
-	return o.print(s, map[string]int{"removed": n}, fmt.Sprintf("removed %s\n", text.Count(n, "note")))
+	return o.print(a, map[string]int{"removed": n}, fmt.Sprintf("removed %s\n", text.Count(n, "note")))
 }
 
 // print prints value as JSON with --json, else text.
-func (o *notesOptions) print(s cmdutil.Streams, value any, text string) error {
+func (o *notesOptions) print(a *app.App, value any, text string) error {
 	if !o.json {
-		_, err := io.WriteString(s.Out, cmdutil.Sanitize(text))
+		_, err := io.WriteString(a.Out, cmdutil.Sanitize(text))
 		return err
 	}
-	return cmdutil.WriteJSON(s.Out, value)
+	return cmdutil.WriteJSON(a.Out, value)
 }
 
 // notesError turns errors about invalid input into usage errors.

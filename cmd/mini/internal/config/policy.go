@@ -13,6 +13,7 @@ import (
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/agent/policy"
 	"github.com/minibench/mini/agent/policy/shell"
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/settings"
 	"github.com/minibench/mini/configs"
@@ -24,12 +25,12 @@ import (
 )
 
 // NewPolicy returns the command mini policy.
-func NewPolicy(s cmdutil.Streams) *cobra.Command {
+func NewPolicy(a *app.App) *cobra.Command {
 	return cmdutil.WithSubcommands(&cobra.Command{
 		Use:     "policy",
 		Short:   "Check the policy for commands",
 		Example: "  mini policy check 'rm -rf build'",
-	}, newPolicyCheck(s))
+	}, newPolicyCheck(a))
 }
 
 // policyOptions are the flags of mini policy check.
@@ -43,7 +44,7 @@ type policyOptions struct {
 	json       bool
 }
 
-func newPolicyCheck(s cmdutil.Streams) *cobra.Command {
+func newPolicyCheck(a *app.App) *cobra.Command {
 	o := &policyOptions{}
 	cmd := &cobra.Command{
 		Use:   "check COMMAND",
@@ -54,7 +55,7 @@ command. It does not run the command. With -, it reads the command from stdin.`,
 		Example: `  mini policy check 'find . -name "*.pyc" | xargs rm'
   mini policy check --bench -c mine.yaml 'pip install requests'`,
 		Args: cmdutil.ExactlyOne("a command in quotes, or - for stdin"),
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, s, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, a, args[0]) },
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		return usage.Errorf("%w; put the command in quotes: mini policy check 'ls -la'", err)
@@ -79,17 +80,17 @@ type policyResult struct {
 	Parts    []shell.Part   `json:"parts"`
 }
 
-func (o *policyOptions) run(cmd *cobra.Command, s cmdutil.Streams, command string) error {
+func (o *policyOptions) run(cmd *cobra.Command, a *app.App, command string) error {
 	builtin := "mini"
 	if o.bench {
 		builtin = "swebench"
 	}
-	cfg, err := o.Merge(builtin)
+	cfg, err := a.ConfigWithoutModel(cmd.Context(), &o.Flags, builtin)
 	if err != nil {
 		return err
 	}
 	if command == "-" {
-		data, err := io.ReadAll(io.LimitReader(s.In, env.MaxScript+1))
+		data, err := io.ReadAll(io.LimitReader(a.In, env.MaxScript+1))
 		if err != nil {
 			return fmt.Errorf("read command from stdin: %w", err)
 		}
@@ -118,9 +119,9 @@ func (o *policyOptions) run(cmd *cobra.Command, s cmdutil.Streams, command strin
 		result.Parts = []shell.Part{}
 	}
 	if o.json {
-		return cmdutil.WriteJSON(s.Out, result)
+		return cmdutil.WriteJSON(a.Out, result)
 	}
-	_, err = io.WriteString(s.Out, cmdutil.Sanitize(result.text()))
+	_, err = io.WriteString(a.Out, cmdutil.Sanitize(result.text()))
 	return err
 }
 

@@ -7,13 +7,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/internal/usage"
 )
 
 // newConfigProfiles returns the command mini config profiles.
-func newConfigProfiles(s cmdutil.Streams) *cobra.Command {
+func newConfigProfiles(a *app.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "profiles",
@@ -30,7 +31,7 @@ profile, run mini config show --profile NAME.`,
 				return usage.Wrap(err)
 			}
 			if asJSON {
-				return cmdutil.WriteJSON(s.Out, profiles)
+				return cmdutil.WriteJSON(a.Out, profiles)
 			}
 			var b strings.Builder
 			for _, p := range profiles {
@@ -40,7 +41,7 @@ profile, run mini config show --profile NAME.`,
 				}
 				fmt.Fprintf(&b, "%-12s %s\n", p.Name, p.Description+origin)
 			}
-			_, err = io.WriteString(s.Out, cmdutil.Sanitize(b.String()))
+			_, err = io.WriteString(a.Out, cmdutil.Sanitize(b.String()))
 			return err
 		},
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/settings"
 	"github.com/minibench/mini/cmd/mini/internal/ui/ask"
@@ -24,7 +25,7 @@ import (
 )
 
 // newConfigSet returns the command mini config set.
-func newConfigSet(s cmdutil.Streams) *cobra.Command {
+func newConfigSet(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set [KEY VALUE...]",
 		Short: "Change a setting or store a key",
@@ -40,13 +41,15 @@ can read.`,
   mini config set agent.step_limit=100 agent.cost_limit=1.50
   mini config set OPENAI_API_KEY
   pass show openai | mini config set OPENAI_API_KEY -`,
-		RunE: func(cmd *cobra.Command, args []string) error { return usage.Wrap(setConfig(cmd.Context(), s, args)) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return usage.Wrap(setConfig(cmd.Context(), a, args))
+		},
 	}
 	cmd.Flags().SetInterspersed(false) // a value may begin with -
 	return cmd
 }
 
-func newConfigUnset(s cmdutil.Streams) *cobra.Command {
+func newConfigUnset(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "unset [KEY...]",
 		Short: "Remove a setting or a key",
@@ -54,11 +57,11 @@ func newConfigUnset(s cmdutil.Streams) *cobra.Command {
 A section is removed with all its settings. The name of a variable, such as
 OPENAI_API_KEY, is removed from the file .env beside it.`,
 		Example: "  mini config unset agent.step_limit\n  mini config unset OPENAI_API_KEY",
-		RunE:    func(cmd *cobra.Command, args []string) error { return usage.Wrap(unsetConfig(cmd.Context(), s, args)) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return usage.Wrap(unsetConfig(cmd.Context(), a, args)) },
 	}
 }
 
-func newConfigPath(s cmdutil.Streams) *cobra.Command {
+func newConfigPath(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:     "path",
 		Short:   "Print the path of your own configuration file",
@@ -67,7 +70,7 @@ func newConfigPath(s cmdutil.Streams) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			path, err := ownConfig()
 			if err == nil {
-				_, err = fmt.Fprintln(s.Out, path)
+				_, err = fmt.Fprintln(a.Out, path)
 			}
 			return err
 		},
@@ -104,13 +107,13 @@ type assignment struct {
 }
 
 // setConfig runs mini config set.
-func setConfig(ctx context.Context, s cmdutil.Streams, args []string) error {
-	parsed, err := parseAssignments(ctx, s, args)
+func setConfig(ctx context.Context, a *app.App, args []string) error {
+	parsed, err := parseAssignments(ctx, a, args)
 	if err != nil {
 		return err
 	}
 	if len(parsed) == 1 && isVariable(parsed[0].key) {
-		return setVariable(ctx, s, parsed[0])
+		return setVariable(ctx, a, parsed[0])
 	}
 	for _, a := range parsed {
 		if err := checkKey(a.key); err != nil {
@@ -123,7 +126,7 @@ func setConfig(ctx context.Context, s cmdutil.Streams, args []string) error {
 			return err
 		}
 		old, _ := d.Value(key)
-		value, err := askLine(ctx, s, key, old, "set "+key+": no value; run mini config set "+key+" VALUE")
+		value, err := askLine(ctx, a, key, old, "set "+key+": no value; run mini config set "+key+" VALUE")
 		if err != nil {
 			return err
 		}
@@ -140,8 +143,8 @@ func setConfig(ctx context.Context, s cmdutil.Streams, args []string) error {
 	if err != nil {
 		return err
 	}
-	for _, a := range parsed {
-		if err := notef(s, "%s is now %s, in %s%s", a.key, strings.Join(a.values, " "), path, overrideNote(a.key)); err != nil {
+	for _, given := range parsed {
+		if err := notef(a, "%s is now %s, in %s%s", given.key, strings.Join(given.values, " "), path, overrideNote(given.key)); err != nil {
 			return err
 		}
 	}
@@ -149,16 +152,16 @@ func setConfig(ctx context.Context, s cmdutil.Streams, args []string) error {
 }
 
 // notef prints a sanitized line on stderr.
-func notef(s cmdutil.Streams, format string, args ...any) error {
-	_, err := fmt.Fprintln(s.Err, "mini: "+text.Printable(fmt.Sprintf(format, args...)))
+func notef(a *app.App, format string, args ...any) error {
+	_, err := fmt.Fprintln(a.Err, "mini: "+text.Printable(fmt.Sprintf(format, args...)))
 	return err
 }
 
 // parseAssignments parses the arguments: KEY VALUE..., or any number of KEY=VALUE.
 // Without arguments, it asks for the key.
-func parseAssignments(ctx context.Context, s cmdutil.Streams, args []string) ([]assignment, error) {
+func parseAssignments(ctx context.Context, a *app.App, args []string) ([]assignment, error) {
 	if len(args) == 0 {
-		key, err := askLine(ctx, s, "Setting, for example agent.step_limit (mini config show lists them)", "", "no setting given; run mini config set KEY VALUE")
+		key, err := askLine(ctx, a, "Setting, for example agent.step_limit (mini config show lists them)", "", "no setting given; run mini config set KEY VALUE")
 		return []assignment{{key: key}}, err
 	}
 	if !strings.Contains(args[0], "=") {
@@ -226,7 +229,8 @@ func changeConfig(ctx context.Context, change func(*configs.Document) error) (st
 // It returns each error once.
 func checkDocument(d *configs.Document) []error {
 	layer, err := d.Layer()
-	errs := append(configs.SplitErrors(err), checkLayers(layer)...)
+	_, layerErrs := checkLayers(layer)
+	errs := append(configs.SplitErrors(err), layerErrs...)
 	for _, kind := range BuiltinConfigByKind {
 		base, err := configs.ReadBuiltin(kind)
 		if err != nil {
@@ -259,7 +263,7 @@ func overrideNote(key string) string {
 }
 
 // unsetConfig runs mini config unset.
-func unsetConfig(ctx context.Context, s cmdutil.Streams, keys []string) error {
+func unsetConfig(ctx context.Context, a *app.App, keys []string) error {
 	if len(keys) == 0 {
 		d, err := ReadUserConfig()
 		if err != nil {
@@ -269,14 +273,14 @@ func unsetConfig(ctx context.Context, s cmdutil.Streams, keys []string) error {
 		if len(set) == 0 {
 			return usage.Errorf("nothing is set in %s", filepath.Base(userdirs.ConfigFile()))
 		}
-		key, err := askLine(ctx, s, "Your file sets "+strings.Join(set, ", ")+". Remove which one", set[0], "no setting given; run mini config unset KEY")
+		key, err := askLine(ctx, a, "Your file sets "+strings.Join(set, ", ")+". Remove which one", set[0], "no setting given; run mini config unset KEY")
 		if err != nil {
 			return err
 		}
 		keys = []string{key}
 	}
 	for _, key := range keys {
-		if err := unsetOne(ctx, s, key); err != nil {
+		if err := unsetOne(ctx, a, key); err != nil {
 			return err
 		}
 	}
@@ -284,9 +288,9 @@ func unsetConfig(ctx context.Context, s cmdutil.Streams, keys []string) error {
 }
 
 // unsetOne removes a setting or a variable and prints the result.
-func unsetOne(ctx context.Context, s cmdutil.Streams, key string) error {
+func unsetOne(ctx context.Context, a *app.App, key string) error {
 	if isVariable(key) {
-		return unsetVariable(ctx, s, key)
+		return unsetVariable(ctx, a, key)
 	}
 	removed := false
 	path, err := changeConfig(ctx, func(d *configs.Document) (err error) {
@@ -300,9 +304,9 @@ func unsetOne(ctx context.Context, s cmdutil.Streams, key string) error {
 	case err != nil:
 		return err
 	case !removed:
-		return notef(s, "%s was not set in %s", key, path)
+		return notef(a, "%s was not set in %s", key, path)
 	}
-	return notef(s, "removed %s from %s", key, path)
+	return notef(a, "removed %s from %s", key, path)
 }
 
 // isVariable reports whether name looks like an environment variable in upper case.
@@ -311,15 +315,15 @@ func isVariable(name string) bool {
 }
 
 // setVariable stores a key in the user's .env file.
-func setVariable(ctx context.Context, s cmdutil.Streams, a assignment) error {
-	name := a.key
+func setVariable(ctx context.Context, a *app.App, given assignment) error {
+	name := given.key
 	if err := checkKeyVariable(name); err != nil {
 		return err
 	}
-	if len(a.values) > 1 || len(a.values) == 1 && a.values[0] != "-" {
+	if len(given.values) > 1 || len(given.values) == 1 && given.values[0] != "-" {
 		return keyArgumentError(name)
 	}
-	key, err := readKey(ctx, s, name, len(a.values) == 1)
+	key, err := readKey(ctx, a, name, len(given.values) == 1)
 	if err != nil {
 		return err
 	}
@@ -331,7 +335,7 @@ func setVariable(ctx context.Context, s cmdutil.Streams, a assignment) error {
 	if os.Getenv(name) != "" {
 		note = "; but the variable of your shell overrides it"
 	}
-	return notef(s, "stored %s in %s, which only you can read%s", name, path, note)
+	return notef(a, "stored %s in %s, which only you can read%s", name, path, note)
 }
 
 // checkKeyVariable returns an error if name is not a variable for a key. The error
@@ -371,20 +375,20 @@ const maxKeyInput = 64 << 10
 
 // readKey reads the key for a variable from stdin if fromStdin is true. Otherwise it
 // asks for the key on the terminal.
-func readKey(ctx context.Context, s cmdutil.Streams, name string, fromStdin bool) (string, error) {
+func readKey(ctx context.Context, a *app.App, name string, fromStdin bool) (string, error) {
 	var key string
 	switch {
 	case fromStdin:
-		data, err := io.ReadAll(io.LimitReader(s.In, maxKeyInput))
+		data, err := io.ReadAll(io.LimitReader(a.In, maxKeyInput))
 		if err != nil {
 			return "", fmt.Errorf("read %s: %w", name, err)
 		}
 		key = strings.TrimSpace(string(data))
-	case !s.Interactive:
+	case !a.Interactive:
 		return "", usage.Errorf("no terminal to ask for the key; pipe it: mini config set %s - <FILE", name)
 	default:
-		err := WithPrompter(s, func(a *ask.Prompter) (err error) {
-			key, err = a.AskSecret(ctx, name+" (not shown)")
+		err := WithPrompter(a, func(p *ask.Prompter) (err error) {
+			key, err = p.AskSecret(ctx, name+" (not shown)")
 			return err
 		})
 		if err != nil {
@@ -407,7 +411,7 @@ func storeKey(ctx context.Context, name, key string) (string, error) {
 }
 
 // unsetVariable removes a key from the user's .env file.
-func unsetVariable(ctx context.Context, s cmdutil.Streams, name string) error {
+func unsetVariable(ctx context.Context, a *app.App, name string) error {
 	if _, err := ownConfig(); err != nil {
 		return err
 	}
@@ -424,20 +428,20 @@ func unsetVariable(ctx context.Context, s cmdutil.Streams, name string) error {
 	case err != nil:
 		return err
 	case !removed:
-		return notef(s, "%s was not set in %s%s", name, path, note)
+		return notef(a, "%s was not set in %s%s", name, path, note)
 	}
-	return notef(s, "removed %s from %s%s", name, path, note)
+	return notef(a, "removed %s from %s%s", name, path, note)
 }
 
 // askLine asks on the terminal until the answer is not empty. Without a terminal, it
 // returns a usage error with the text errorText.
-func askLine(ctx context.Context, s cmdutil.Streams, question, suggestion, errorText string) (answer string, err error) {
-	if !s.Interactive {
+func askLine(ctx context.Context, a *app.App, question, suggestion, errorText string) (answer string, err error) {
+	if !a.Interactive {
 		return "", usage.Errorf("%s", errorText)
 	}
-	err = WithPrompter(s, func(a *ask.Prompter) (err error) {
+	err = WithPrompter(a, func(p *ask.Prompter) (err error) {
 		for answer == "" && err == nil {
-			answer, err = a.Ask(ctx, question, text.Printable(suggestion))
+			answer, err = p.Ask(ctx, question, text.Printable(suggestion))
 		}
 		return err
 	})
@@ -452,14 +456,14 @@ func (interruptedError) Unwrap() error { return agent.ErrInterrupted }
 
 // WithPrompter calls askQuestions with a prompter on the terminal. If the user presses
 // Ctrl-C, WithPrompter returns an interruptedError; at the end of the input, a usage error.
-func WithPrompter(s cmdutil.Streams, askQuestions func(*ask.Prompter) error) error {
-	out := s.Err
-	if m, ok := s.Err.(*cmdutil.Messages); ok {
+func WithPrompter(a *app.App, askQuestions func(*ask.Prompter) error) error {
+	out := a.Err
+	if m, ok := a.Err.(*cmdutil.Messages); ok {
 		m.Divert(func(string) {}, false)
 		defer m.Release()
 		out = m.DirectWriter()
 	}
-	err := askQuestions(ask.New(s.In, out))
+	err := askQuestions(ask.New(a.In, out))
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, agent.ErrInterrupted):
 		return interruptedError{}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/settings"
 	"github.com/minibench/mini/cmd/mini/internal/ui/ask"
@@ -24,7 +25,7 @@ import (
 )
 
 // newConfigSetup returns the command mini config setup.
-func newConfigSetup(s cmdutil.Streams) *cobra.Command {
+func newConfigSetup(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "setup",
 		Short: "Choose a model and its provider",
@@ -36,15 +37,15 @@ it starts on a terminal without a model or a key.`,
 		Args:    cmdutil.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			flags := &settings.Flags{FlagSet: cmd.Flags()}
-			cfg, err := flags.Merge(BuiltinConfigByKind["task"])
+			cfg, err := a.ConfigWithoutModel(cmd.Context(), flags, BuiltinConfigByKind["task"])
 			if err != nil {
 				return usage.Wrap(err)
 			}
-			setup, err := SetUp(cmd.Context(), s, cfg)
+			setup, err := SetUp(cmd.Context(), a, cfg)
 			if err != nil {
 				return usage.Wrap(err)
 			}
-			return setup.printNextStep(s)
+			return setup.printNextStep(a)
 		},
 	}
 }
@@ -75,11 +76,11 @@ type ProviderSetup struct {
 
 // SetUp asks the questions and then stores the answers. It writes nothing before
 // all questions are answered.
-func SetUp(ctx context.Context, s cmdutil.Streams, cfg *configs.Resolved) (*ProviderSetup, error) {
+func SetUp(ctx context.Context, a *app.App, cfg *configs.Resolved) (*ProviderSetup, error) {
 	if _, err := ownConfig(); err != nil {
 		return nil, err
 	}
-	if !s.Interactive {
+	if !a.Interactive {
 		return nil, usage.Errorf("no terminal to ask on; run mini config set model.model_name NAME, and export %s=...", cfg.Model.APIKeyEnv)
 	}
 	if _, err := ReadUserConfig(); err != nil {
@@ -91,12 +92,12 @@ func SetUp(ctx context.Context, s cmdutil.Streams, cfg *configs.Resolved) (*Prov
 		cfg = &withoutURL
 	}
 	setup := &ProviderSetup{}
-	err := WithPrompter(s, func(a *ask.Prompter) error {
-		if err := a.Printf("A few questions about the model. Enter accepts the value in brackets;\nCtrl-C changes nothing.\n"); err != nil {
+	err := WithPrompter(a, func(p *ask.Prompter) error {
+		if err := p.Printf("A few questions about the model. Enter accepts the value in brackets;\nCtrl-C changes nothing.\n"); err != nil {
 			return err
 		}
 		for _, question := range []func(context.Context, *ask.Prompter, *configs.Resolved) error{setup.askProvider, setup.askKey, setup.askModel} {
-			if err := question(ctx, a, cfg); err != nil {
+			if err := question(ctx, p, cfg); err != nil {
 				return err
 			}
 		}
@@ -105,7 +106,7 @@ func SetUp(ctx context.Context, s cmdutil.Streams, cfg *configs.Resolved) (*Prov
 	if err != nil {
 		return nil, err
 	}
-	return setup, setup.write(ctx, s)
+	return setup, setup.write(ctx, a)
 }
 
 // askProvider asks for the provider of the model.
@@ -352,7 +353,7 @@ func (u *ProviderSetup) askModel(ctx context.Context, a *ask.Prompter, cfg *conf
 
 // write stores the settings and then the key, because the settings may conflict with
 // others in the file.
-func (u *ProviderSetup) write(ctx context.Context, s cmdutil.Streams) (err error) {
+func (u *ProviderSetup) write(ctx context.Context, a *app.App) (err error) {
 	u.path, err = changeConfig(ctx, func(d *configs.Document) error {
 		for _, setting := range u.settings() {
 			if setting[1] == "" {
@@ -377,14 +378,14 @@ func (u *ProviderSetup) write(ctx context.Context, s cmdutil.Streams) (err error
 	if err != nil {
 		return err
 	}
-	if err := notef(s, "stored %s of %s in %s%s", u.model, u.name, u.path, overrideNote("model.model_name")); err != nil || u.key == "" {
+	if err := notef(a, "stored %s of %s in %s%s", u.model, u.name, u.path, overrideNote("model.model_name")); err != nil || u.key == "" {
 		return err
 	}
 	path, err := storeKey(ctx, u.KeyEnv, u.key)
 	if err != nil {
 		return err
 	}
-	return notef(s, "stored the key in %s, which only you can read", path)
+	return notef(a, "stored the key in %s, which only you can read", path)
 }
 
 // settings returns the answers as keys and values. An empty value removes the
@@ -412,11 +413,11 @@ func (u *ProviderSetup) IsReady() bool {
 }
 
 // printNextStep prints what to do next.
-func (u *ProviderSetup) printNextStep(s cmdutil.Streams) error {
+func (u *ProviderSetup) printNextStep(a *app.App) error {
 	next := `mini doctor checks the server; then: mini -t "what to do"`
 	if !u.IsReady() {
 		next = fmt.Sprintf(`export %s=...; then: mini -t "what to do"`, u.KeyEnv)
 	}
-	_, err := fmt.Fprintln(s.Err, "next:", next)
+	_, err := fmt.Fprintln(a.Err, "next:", next)
 	return err
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/minibench/mini/agent/tools/skills"
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/settings"
 	"github.com/minibench/mini/internal/text"
@@ -20,7 +22,7 @@ import (
 )
 
 // NewSkills returns the command mini skills.
-func NewSkills(s cmdutil.Streams) *cobra.Command {
+func NewSkills(a *app.App) *cobra.Command {
 	return cmdutil.WithSubcommands(&cobra.Command{
 		Use:   "skills",
 		Short: "List and check skills",
@@ -30,7 +32,7 @@ The prompt contains its name and description. The model reads its text with
 beside your config.yaml, then the built-in skills. The first skill of a name is
 used. skills.use enables skills.`,
 		Example: "  mini skills list\n  mini skills check ./my-skill",
-	}, newSkillsList(s), newSkillsCheck(s))
+	}, newSkillsList(a), newSkillsCheck(a))
 }
 
 // skillOptions are the flags of mini skills list and check.
@@ -49,19 +51,19 @@ func (o *skillOptions) addFlags(cmd *cobra.Command) {
 }
 
 // load returns all skills and the value of skills.use, the names of the enabled ones.
-func (o *skillOptions) load() (set *skills.Set, enabled []string, err error) {
+func (o *skillOptions) load(ctx context.Context, a *app.App) (set *skills.Set, enabled []string, err error) {
 	builtin := "mini"
 	if o.bench {
 		builtin = "swebench"
 	}
-	cfg, err := o.Merge(builtin)
+	cfg, err := a.ConfigWithoutModel(ctx, &o.Flags, builtin)
 	if err != nil {
 		return nil, nil, err
 	}
 	return skills.Load(setup.SkillSources(cfg)...), cfg.Skills.Use, nil
 }
 
-func newSkillsList(s cmdutil.Streams) *cobra.Command {
+func newSkillsList(a *app.App) *cobra.Command {
 	o := &skillOptions{}
 	cmd := &cobra.Command{
 		Use:   "list",
@@ -69,7 +71,7 @@ func newSkillsList(s cmdutil.Streams) *cobra.Command {
 		Example: `  mini skills list
   mini skills list --bench -c mine.yaml --json`,
 		Args: cmdutil.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return o.list(s) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.list(cmd.Context(), a) },
 	}
 	o.addFlags(cmd)
 	return cmd
@@ -81,8 +83,8 @@ type listedSkill struct {
 	Used bool `json:"used"`
 }
 
-func (o *skillOptions) list(s cmdutil.Streams) error {
-	set, enabled, err := o.load()
+func (o *skillOptions) list(ctx context.Context, a *app.App) error {
+	set, enabled, err := o.load(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -91,7 +93,7 @@ func (o *skillOptions) list(s cmdutil.Streams) error {
 		list = append(list, listedSkill{skill, slices.Contains(enabled, skill.Name) || slices.Contains(enabled, skills.All)})
 	}
 	if o.json {
-		return cmdutil.WriteJSON(s.Out, map[string]any{"skills": list, "problems": nonNil(set.Problems)})
+		return cmdutil.WriteJSON(a.Out, map[string]any{"skills": list, "problems": nonNil(set.Problems)})
 	}
 	var b strings.Builder
 	for _, skill := range list {
@@ -101,7 +103,7 @@ func (o *skillOptions) list(s cmdutil.Streams) error {
 	if len(list) == 0 {
 		b.WriteString("no skills\n")
 	}
-	if _, err := io.WriteString(s.Out, b.String()); err != nil {
+	if _, err := io.WriteString(a.Out, b.String()); err != nil {
 		return err
 	}
 	problems := 0
@@ -111,7 +113,7 @@ func (o *skillOptions) list(s cmdutil.Streams) error {
 		}
 	}
 	if problems > 0 {
-		_, err = fmt.Fprintln(s.Err, cmdutil.FormatNote(text.Count(problems, "problem")+"; mini ignores those skills; run mini skills check"))
+		_, err = fmt.Fprintln(a.Err, cmdutil.FormatNote(text.Count(problems, "problem")+"; mini ignores those skills; run mini skills check"))
 	}
 	return err
 }
@@ -147,7 +149,7 @@ func nonNil(problems []skills.Problem) []skills.Problem {
 	return problems
 }
 
-func newSkillsCheck(s cmdutil.Streams) *cobra.Command {
+func newSkillsCheck(a *app.App) *cobra.Command {
 	o := &skillOptions{}
 	cmd := &cobra.Command{
 		Use:   "check [FOLDER...]",
@@ -161,17 +163,17 @@ Without FOLDER, it checks all skills that mini finds. The exit code is 3 if a
 skill has problems.`,
 		Example: `  mini skills check
   mini skills check ./my-skill ./others --json`,
-		RunE: func(_ *cobra.Command, args []string) error { return o.check(s, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return o.check(cmd.Context(), a, args) },
 	}
 	o.addFlags(cmd)
 	return cmd
 }
 
-func (o *skillOptions) check(s cmdutil.Streams, args []string) error {
+func (o *skillOptions) check(ctx context.Context, a *app.App, args []string) error {
 	var set *skills.Set
 	if len(args) == 0 {
 		var err error
-		if set, _, err = o.load(); err != nil {
+		if set, _, err = o.load(ctx, a); err != nil {
 			return err
 		}
 	} else {
@@ -193,7 +195,7 @@ func (o *skillOptions) check(s cmdutil.Streams, args []string) error {
 		set.Problems = append(set.Problems, skills.Problem{File: strings.Join(args, ", "), Text: "no skills found"})
 		badSkills[""] = true
 	}
-	if err := o.showCheck(s.Out, set, len(badSkills)); err != nil {
+	if err := o.showCheck(a.Out, set, len(badSkills)); err != nil {
 		return err
 	}
 	if len(badSkills) > 0 {

@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +19,7 @@ import (
 	"github.com/docker/go-units"
 	"github.com/spf13/cobra"
 
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/eval"
 	"github.com/minibench/mini/cmd/mini/internal/ui"
@@ -44,7 +44,7 @@ type exportOptions struct {
 }
 
 // NewExport returns the command mini export.
-func NewExport(s cmdutil.Streams) *cobra.Command {
+func NewExport(a *app.App) *cobra.Command {
 	o := &exportOptions{}
 	cmd := &cobra.Command{
 		Use:   "export RUN... --format FORMAT -o FOLDER",
@@ -72,7 +72,7 @@ why attempts were dropped.`,
   mini export runs/a runs/b --format table -o tables
   mini export django__django-11099.traj.json --format axolotl -o data/one`,
 		Args: cmdutil.AtLeastOne("the folders of runs, or files of trajectories"),
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), s, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), a, args) },
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
@@ -156,23 +156,12 @@ func (o *exportOptions) check() error {
 	return nil
 }
 
-// exportGCPercent makes the garbage collector run less often, because an export
-// allocates much memory. exportMemory is the memory limit in bytes near which the
-// collector runs more often again.
-const (
-	exportGCPercent = 300
-	exportMemory    = 144 << 20
-)
-
-func (o *exportOptions) run(ctx context.Context, s cmdutil.Streams, args []string) error {
+func (o *exportOptions) run(ctx context.Context, a *app.App, args []string) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetGCPercent(exportGCPercent)
-		debug.SetMemoryLimit(exportMemory)
-	}
-	exportFilter, err := o.newFilter()
+	cmdutil.SetMemory(300, 144<<20)
+	exportFilter, err := o.newFilter(a)
 	if err != nil {
 		return err
 	}
@@ -197,7 +186,7 @@ func (o *exportOptions) run(ctx context.Context, s cmdutil.Streams, args []strin
 		},
 		Split: exportFilter.SplitOf, OnWritten: exportFilter.AddRows,
 		WriteManifest: func(dir string, report export.Report) error { return o.writeManifest(dir, runs, exportFilter, report) },
-		OnProgress:    func(report export.Report) { o.progress(s, report) },
+		OnProgress:    func(report export.Report) { o.progress(a, report) },
 	}
 	for _, split := range o.filter.cfg.Splits {
 		cfg.Splits = append(cfg.Splits, split.Name)
@@ -208,13 +197,13 @@ func (o *exportOptions) run(ctx context.Context, s cmdutil.Streams, args []strin
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, export.ErrNothingToExport):
-		return o.nothingExported(s, exportFilter, report)
+		return o.nothingExported(a, exportFilter, report)
 	case errors.Is(err, export.ErrFolder), errors.Is(err, export.ErrOptions):
 		return usage.Wrap(err)
 	case err != nil:
 		return err
 	}
-	return o.printResult(s, exportFilter, report)
+	return o.printResult(a, exportFilter, report)
 }
 
 // isTrainingFormat reports whether a format is for training data.
@@ -224,8 +213,8 @@ func isTrainingFormat(format string) bool {
 
 // newFilter returns the filter that the flags describe. It returns an error for flags
 // that the format does not support.
-func (o *exportOptions) newFilter() (*filter.Filter, error) {
-	f, err := o.filter.newFilter(isTrainingFormat(o.Format), o.Reasoning != export.ReasoningDrop)
+func (o *exportOptions) newFilter(a *app.App) (*filter.Filter, error) {
+	f, err := o.filter.newFilter(a, isTrainingFormat(o.Format), o.Reasoning != export.ReasoningDrop)
 	switch {
 	case err != nil:
 		return nil, err
@@ -270,21 +259,21 @@ const progressInterval = 10 * time.Second
 
 // progress prints a progress line if progressInterval has passed since the last one or,
 // for the first one, since the first call.
-func (o *exportOptions) progress(s cmdutil.Streams, r export.Report) {
+func (o *exportOptions) progress(a *app.App, r export.Report) {
 	switch now := time.Now(); {
 	case o.progressAt.IsZero():
 		o.progressAt = now
 	case now.Sub(o.progressAt) >= progressInterval:
 		o.progressAt = now
-		_, _ = fmt.Fprintf(s.Err, "mini: %d of %s exported so far\n", r.Exported, text.Count(r.Attempts, "attempt")) // best effort
+		_, _ = fmt.Fprintf(a.Err, "mini: %d of %s exported so far\n", r.Exported, text.Count(r.Attempts, "attempt")) // best effort
 	}
 }
 
 // nothingExported prints read errors and returns an error that lists the reasons why
 // attempts were dropped.
-func (o *exportOptions) nothingExported(s cmdutil.Streams, flt *filter.Filter, r export.Report) error {
+func (o *exportOptions) nothingExported(a *app.App, flt *filter.Filter, r export.Report) error {
 	for _, line := range r.ReadErrors {
-		_, _ = fmt.Fprintln(s.Err, "mini:", text.Printable(line)) // best effort
+		_, _ = fmt.Fprintln(a.Err, "mini:", text.Printable(line)) // best effort
 	}
 	msg := "nothing to export; the folder was not created"
 	for _, reason := range reasons(r.Dropped) {
@@ -311,20 +300,20 @@ func reasons(counts map[string]int) []string {
 }
 
 // printResult prints read errors and the report of the export.
-func (o *exportOptions) printResult(s cmdutil.Streams, flt *filter.Filter, r export.Report) error {
+func (o *exportOptions) printResult(a *app.App, flt *filter.Filter, r export.Report) error {
 	for _, line := range r.ReadErrors {
-		_, _ = fmt.Fprintln(s.Err, "mini:", text.Printable(line)) // best effort
+		_, _ = fmt.Fprintln(a.Err, "mini:", text.Printable(line)) // best effort
 	}
 	var err error
 	if o.json {
-		enc := json.NewEncoder(s.Out)
+		enc := json.NewEncoder(a.Out)
 		enc.SetEscapeHTML(false)
 		err = enc.Encode(struct {
 			export.Report
 			Filter *filter.Report `json:"sieve"` //nolint:misspell // key of a format on disk
 		}{r, flt.Report()})
-	} else if _, err = fmt.Fprint(s.Out, o.text(r)); err == nil {
-		err = flt.Report().WriteText(s.Out, ui.DefaultWidth)
+	} else if _, err = fmt.Fprint(a.Out, o.text(r)); err == nil {
+		err = flt.Report().WriteText(a.Out, ui.DefaultWidth)
 	}
 	if err == nil && len(r.ReadErrors) > 0 {
 		return cmdutil.WithCode(cmdutil.ErrReported, cmdutil.ExitIncomplete)

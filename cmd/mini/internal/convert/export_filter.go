@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/ui"
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/internal/usage"
@@ -58,7 +59,7 @@ func (o *filterFlags) addFlags(f *pflag.FlagSet) {
 // newFilter returns the filter that the flags describe. training is true for
 // formats of training data; reasoning is true if the rows contain the model's
 // reasoning. newFilter also stores the parsed splits in o.cfg.
-func (o *filterFlags) newFilter(training, reasoning bool) (*filter.Filter, error) {
+func (o *filterFlags) newFilter(a *app.App, training, reasoning bool) (*filter.Filter, error) {
 	cfg := o.cfg
 	cfg.Training, cfg.Reasoning = training, reasoning
 	cfg.Secrets, cfg.SplitBy = filter.SecretPolicy(o.secrets), filter.SplitBy(o.splitBy)
@@ -84,7 +85,7 @@ func (o *filterFlags) newFilter(training, reasoning bool) (*filter.Filter, error
 		}
 		cfg.Splits, o.cfg.Splits = splits, splits
 	}
-	if err := configs.LoadDotenv(); err != nil {
+	if err := a.LoadDotenv(); err != nil {
 		return nil, err
 	}
 	cfg.KnownSecrets = knownSecrets(os.Environ())

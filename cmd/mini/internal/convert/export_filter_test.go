@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/trajectories"
 	"github.com/minibench/mini/trajectories/export"
@@ -22,7 +23,7 @@ func newTestFilter(t *testing.T, args ...string) (*filter.Filter, error) {
 	if err := f.Parse(args); err != nil {
 		t.Fatal(err)
 	}
-	return o.newFilter(true, false)
+	return o.newFilter(app.New(t.Context(), cmdutil.Streams{}), true, false)
 }
 
 // testItem returns a resolved attempt.
@@ -30,12 +31,12 @@ func testItem(id string, attempt int) *export.Item {
 	reply := trajectories.Message{Cause: trajectories.CauseReply}
 	reply.Content = "a reply of " + id
 	return &export.Item{
-		Transcript: &trajectories.Transcript{
+		Attempt: &trajectories.Attempt{
 			Header:  trajectories.Header{ModelName: "some-model"},
 			Entries: []trajectories.Entry{{Message: reply}},
 			Outcome: &trajectories.Outcome{Class: trajectories.Submitted},
 		},
-		InstanceID: id, Attempt: attempt, Repo: "own/name", Verdict: "resolved", Flags: []string{"ci"}, Journal: id + ".jsonl",
+		InstanceID: id, Number: attempt, Repo: "own/name", Verdict: "resolved", Flags: []string{"ci"}, Journal: id + ".jsonl",
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/usage"
@@ -18,14 +19,14 @@ import (
 )
 
 // NewTrajectories returns the command mini trajectories.
-func NewTrajectories(s cmdutil.Streams) *cobra.Command {
+func NewTrajectories(a *app.App) *cobra.Command {
 	return cmdutil.WithSubcommands(&cobra.Command{
 		Use:   "trajectories",
 		Short: "Check trajectory files of mini and other agents",
 		Long: `Checks trajectories: journals of mini, .traj.json files of mini-swe-agent and
 files of other agents.`,
 		Example: "  mini trajectories check runs/first",
-	}, newTrajectoriesCheck(s))
+	}, newTrajectoriesCheck(a))
 }
 
 // checkOptions holds the flags of mini trajectories check.
@@ -34,7 +35,7 @@ type checkOptions struct {
 	atif string
 }
 
-func newTrajectoriesCheck(s cmdutil.Streams) *cobra.Command {
+func newTrajectoriesCheck(a *app.App) *cobra.Command {
 	o := &checkOptions{}
 	cmd := &cobra.Command{
 		Use:   "check FILE...",
@@ -49,7 +50,7 @@ and 3 if a file has problems or cannot be read.`,
 		Example: `  mini trajectories check runs/first
   mini trajectories check trajectory.json --atif 1.7 --json`,
 		Args: cmdutil.AtLeastOne("files or folders of trajectories"),
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), s, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), a, args) },
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
@@ -75,7 +76,7 @@ type checkResult struct {
 	PassedOver   int           `json:"passed_over"` // number of other files in folders, not checked
 }
 
-func (o *checkOptions) run(ctx context.Context, s cmdutil.Streams, args []string) error {
+func (o *checkOptions) run(ctx context.Context, a *app.App, args []string) error {
 	version, ok := atifVersions[o.atif]
 	if !ok {
 		return usage.Errorf("--atif %.60q: must be 1.7 or 1.8", o.atif)
@@ -88,12 +89,12 @@ func (o *checkOptions) run(ctx context.Context, s cmdutil.Streams, args []string
 			result.WithProblems++
 		}
 		if file.Problems = append([]check.Problem{}, r.Problems...); !o.json {
-			_, _ = io.WriteString(s.Out, file.text()) // PrintResult returns write errors
+			_, _ = io.WriteString(a.Out, file.text()) // PrintResult returns write errors
 		}
 	}
 	for _, arg := range args {
 		if arg == "-" {
-			addReport("-", check.Read("stdin", s.In, check.Options{ATIF: version}))
+			addReport("-", check.Read("stdin", a.In, check.Options{ATIF: version}))
 			continue
 		}
 		files := []string{arg}
@@ -119,7 +120,7 @@ func (o *checkOptions) run(ctx context.Context, s cmdutil.Streams, args []string
 	if result.PassedOver > 0 {
 		line += "; " + text.Count(result.PassedOver, "other file") + " skipped"
 	}
-	err := cmdutil.PrintResult(s, o.json, result, line+"\n")
+	err := cmdutil.PrintResult(a.Streams, o.json, result, line+"\n")
 	if err == nil && result.WithProblems > 0 {
 		err = cmdutil.ErrIncomplete
 	}

@@ -12,10 +12,12 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/rows"
 	"github.com/minibench/mini/datasets"
@@ -28,7 +30,7 @@ import (
 )
 
 // NewDatasets returns the command mini datasets.
-func NewDatasets(s cmdutil.Streams) *cobra.Command {
+func NewDatasets(a *app.App) *cobra.Command {
 	return cmdutil.WithSubcommands(&cobra.Command{
 		Use:   "datasets",
 		Short: "List, fetch and show benchmark datasets",
@@ -38,11 +40,11 @@ needs no network. Fetch it again to update it.`,
 		Example: `  mini datasets list
   mini datasets fetch verified
   mini datasets show astropy__astropy-12907`,
-	}, newDatasetsList(s), newDatasetsFetch(s), newDatasetsShow(s))
+	}, newDatasetsList(a), newDatasetsFetch(a), newDatasetsShow(a))
 }
 
 // newDatasetsFetch returns the command mini datasets fetch.
-func newDatasetsFetch(s cmdutil.Streams) *cobra.Command {
+func newDatasetsFetch(a *app.App) *cobra.Command {
 	var split string
 	cmd := &cobra.Command{
 		Use:   "fetch SET...",
@@ -61,7 +63,7 @@ func newDatasetsFetch(s cmdutil.Streams) *cobra.Command {
 				refs = append(refs, ref)
 			}
 			for i, ref := range refs {
-				if err := fetch(cmd.Context(), s, args[i], ref); err != nil {
+				if err := fetch(cmd.Context(), a, args[i], ref); err != nil {
 					return err
 				}
 			}
@@ -86,8 +88,8 @@ func parseRef(name, split string) (hub.Ref, error) {
 }
 
 // fetch fetches one dataset and prints its split, size and commit.
-func fetch(ctx context.Context, s cmdutil.Streams, name string, ref hub.Ref) error {
-	progress := rows.NewFetchProgress(s)
+func fetch(ctx context.Context, a *app.App, name string, ref hub.Ref) error {
+	progress := rows.NewFetchProgress(a.Streams)
 	defer progress.Close()
 	hubClient, err := datasetopen.Hub(hub.Config{Progress: progress.Show})
 	if err != nil {
@@ -106,7 +108,7 @@ func fetch(ctx context.Context, s cmdutil.Streams, name string, ref hub.Ref) err
 		return err
 	}
 	progress.Close()
-	_, err = fmt.Fprintf(s.Out, "%s: split %s, %s, %s\n  %s at %s\n", text.Printable(name),
+	_, err = fmt.Fprintf(a.Out, "%s: split %s, %s, %s\n  %s at %s\n", text.Printable(name),
 		cmp.Or(snapshot.Split, "(all)"), text.Count(len(ids), "row"), table.SizeText(snapshot.Bytes), snapshot.Repo, snapshot.Commit)
 	return err
 }
@@ -118,7 +120,7 @@ type showOptions struct {
 	json   bool
 }
 
-func newDatasetsShow(s cmdutil.Streams) *cobra.Command {
+func newDatasetsShow(a *app.App) *cobra.Command {
 	o := &showOptions{}
 	cmd := &cobra.Command{
 		Use:   "show ID",
@@ -129,7 +131,7 @@ searches the demo and the cached datasets.`,
   mini datasets show astropy__astropy-12907 --subset verified --column patch
   mini datasets show astropy__astropy-12907 --json`,
 		Args: cmdutil.ExactlyOne("the id of an instance"),
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), s, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error { return show(cmd.Context(), a, o, args[0]) },
 	}
 	o.AddFlags(cmd.Flags())
 	cmd.Flags().StringVar(&o.column, "column", "", "print only the raw value of `COLUMN`")
@@ -137,30 +139,30 @@ searches the demo and the cached datasets.`,
 	return cmd
 }
 
-func (o *showOptions) run(ctx context.Context, s cmdutil.Streams, id string) error {
-	in, err := o.find(ctx, s, id)
+func show(ctx context.Context, a *app.App, o *showOptions, id string) error {
+	in, err := o.find(ctx, a, id)
 	if err != nil {
 		return err
 	}
 	switch {
 	case o.column != "":
-		return printColumn(s, in, o.column)
+		return printColumn(a, in, o.column)
 	case o.json:
 		text, err := in.JSON()
 		if err != nil {
 			return err
 		}
-		_, err = s.Out.Write(text)
+		_, err = a.Out.Write(text)
 		return err
 	}
-	_, err = io.WriteString(s.Out, instanceText(in))
+	_, err = io.WriteString(a.Out, instanceText(in))
 	return err
 }
 
 // find returns the row of an instance. It searches the datasets of --subset, or else
 // the demo and the cached datasets.
-func (o *showOptions) find(ctx context.Context, s cmdutil.Streams, id string) (datasets.Instance, error) {
-	sources, err := o.OpenAll(ctx, s)
+func (o *showOptions) find(ctx context.Context, a *app.App, id string) (datasets.Instance, error) {
+	sources, err := o.OpenAll(ctx, a.Streams)
 	if err != nil {
 		return datasets.Instance{}, err
 	}
@@ -185,15 +187,8 @@ func (o *showOptions) find(ctx context.Context, s cmdutil.Streams, id string) (d
 			return in, err
 		}
 	}
-	return datasets.Instance{}, usage.Errorf("no row of %s has the id %.100q; %s", searchedNames(o.Subsets), id, hint)
-}
-
-// searchedNames describes the searched datasets.
-func searchedNames(subsets []string) string {
-	if len(subsets) == 0 {
-		return "the demo and the cached datasets"
-	}
-	return strings.Join(subsets, ", ")
+	searched := strings.Join(o.Subsets, ", ")
+	return datasets.Instance{}, usage.Errorf("no row of %s has the id %.100q; %s", cmp.Or(searched, "the demo and the cached datasets"), id, hint)
 }
 
 // cachedSources returns the demo and the cached datasets.
@@ -211,7 +206,7 @@ func cachedSources() ([]datasets.Source, error) {
 }
 
 // printColumn prints the value of one column.
-func printColumn(s cmdutil.Streams, in datasets.Instance, column string) error {
+func printColumn(a *app.App, in datasets.Instance, column string) error {
 	raw, ok := in.Row[column]
 	if !ok {
 		return usage.Errorf("%s has no column %.60q; it has %s", in.ID, column, strings.Join(columns(in), ", "))
@@ -220,11 +215,7 @@ func printColumn(s cmdutil.Streams, in datasets.Instance, column string) error {
 	if json.Unmarshal(raw, &text) != nil {
 		text = string(raw)
 	}
-	if s.OutIsTerminal {
-		text = cmdutil.Sanitize(text)
-	}
-	_, err := io.WriteString(s.Out, strings.TrimSuffix(text, "\n")+"\n")
-	return err
+	return a.PrintText(strings.TrimSuffix(text, "\n") + "\n")
 }
 
 // maxInline is the maximum length in bytes of a value that is printed on one line.
@@ -255,3 +246,98 @@ func instanceText(in datasets.Instance) string {
 
 // columns returns the sorted names of the columns.
 func columns(in datasets.Instance) []string { return slices.Sorted(maps.Keys(in.Row)) }
+
+// listedDataset is one dataset in the list.
+type listedDataset struct {
+	Name       string        `json:"name"`
+	Repository string        `json:"repository,omitempty"`
+	Split      string        `json:"split,omitempty"`
+	Rows       int           `json:"rows,omitempty"` // approximate number
+	About      string        `json:"about,omitempty"`
+	Cached     *hub.Snapshot `json:"cached"` // null if the dataset is not cached
+}
+
+// newDatasetsList returns the command mini datasets list.
+func newDatasetsList(a *app.App) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List datasets by alias and the cached ones",
+		Example: "  mini datasets list\n  mini datasets list --json",
+		Args:    cmdutil.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			list, err := listDatasets()
+			if err != nil {
+				return err
+			}
+			return cmdutil.PrintResult(a.Streams, asJSON, list, datasetTable(list))
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// listDatasets returns the demo and the datasets with an alias, then the other cached
+// datasets. For each dataset, split and endpoint it uses the newest snapshot.
+func listDatasets() ([]listedDataset, error) {
+	hubClient, err := datasetopen.Hub(hub.Config{})
+	if err != nil {
+		return nil, err
+	}
+	cached, err := hubClient.Cached()
+	if err != nil {
+		return nil, err
+	}
+	list := []listedDataset{{Name: datasetopen.Demo, Rows: 5, About: "small repositories; needs no model"}}
+	for _, alias := range hub.Aliases() {
+		entry := listedDataset{Name: alias.Name, Repository: alias.Repo, Split: alias.Split, Rows: alias.Rows, About: alias.Description}
+		for i, snapshot := range cached {
+			if entry.Cached == nil && snapshot.Name() == alias.Repo && snapshot.Split == alias.Split && snapshot.Endpoint == hubClient.Endpoint() {
+				entry.Cached = &cached[i]
+			}
+		}
+		list = append(list, entry)
+	}
+	for i, snapshot := range cached {
+		if slices.ContainsFunc(list, func(entry listedDataset) bool { return entry.Cached != nil && sameDataset(*entry.Cached, snapshot) }) {
+			continue
+		}
+		entry := listedDataset{Name: snapshot.Name(), Repository: snapshot.Repo, Split: snapshot.Split, Cached: &cached[i]}
+		for _, alias := range hub.Aliases() {
+			if snapshot.Repo == alias.Repo {
+				entry.Name = alias.Name + strings.TrimPrefix(snapshot.Name(), snapshot.Repo)
+			}
+		}
+		if snapshot.Endpoint != hubClient.Endpoint() {
+			entry.About = "from " + snapshot.Endpoint
+		}
+		list = append(list, entry)
+	}
+	return list, nil
+}
+
+// sameDataset reports whether two snapshots are of the same dataset, split and
+// endpoint.
+func sameDataset(a, b hub.Snapshot) bool {
+	return a.Name() == b.Name() && a.Split == b.Split && a.Endpoint == b.Endpoint
+}
+
+// datasetTable formats the list as a table.
+func datasetTable(list []listedDataset) string {
+	rows := [][]string{{"NAME", "SPLIT", "ROWS", "FETCHED", "DESCRIPTION"}}
+	for _, entry := range list {
+		count := "-"
+		if entry.Rows > 0 {
+			count = fmt.Sprint(entry.Rows)
+		}
+		fetched := "-"
+		switch {
+		case entry.Cached != nil:
+			fetched = entry.Cached.Fetched.Local().Format(time.DateOnly)
+		case entry.Name == datasetopen.Demo:
+			fetched = "built in"
+		}
+		rows = append(rows, []string{entry.Name, cmp.Or(entry.Split, "-"), count, fetched, entry.About})
+	}
+	return cmdutil.FormatColumns(rows)
+}

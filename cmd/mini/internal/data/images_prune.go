@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/ui/progress"
 	"github.com/minibench/mini/env/docker"
@@ -18,15 +19,9 @@ import (
 	"github.com/minibench/mini/internal/usage"
 )
 
-// pruneOptions are the flags of mini images prune.
-type pruneOptions struct {
-	imagesOptions
-	keepNeeded, dryRun bool
-}
-
 // newImagesPrune returns the command mini images prune.
-func newImagesPrune(s cmdutil.Streams) *cobra.Command {
-	o := &pruneOptions{}
+func newImagesPrune(a *app.App) *cobra.Command {
+	o := &imagesOptions{}
 	cmd := &cobra.Command{
 		Use:   "prune",
 		Short: "Remove the images that mini pulled or prepared",
@@ -34,10 +29,13 @@ func newImagesPrune(s cmdutil.Streams) *cobra.Command {
 by removing later commits from their git repositories. It keeps images that a
 container or another mini process uses, and images that have been given another
 name. With --keep-needed, it also keeps the images of the rows that --subset,
---slice and the other flags select.`,
+--slice and the other flags select.
+
+Containers, volumes and temporary folders that killed mini processes left behind
+are removed by mini clean.`,
 		Example: "  mini images prune --dry-run\n  mini images prune --keep-needed --subset verified --slice 0:50",
 		Args:    cmdutil.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), s) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return prune(cmd.Context(), a, o) },
 	}
 	o.addFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&o.keepNeeded, "keep-needed", false, "keep the images of the selected rows")
@@ -45,29 +43,24 @@ name. With --keep-needed, it also keeps the images of the rows that --subset,
 	return cmd
 }
 
-func (o *pruneOptions) run(ctx context.Context, s cmdutil.Streams) error {
-	if !o.keepNeeded && len(o.Subsets) > 0 {
+func prune(ctx context.Context, a *app.App, o *imagesOptions) error {
+	if !o.keepNeeded && len(o.bench.Subsets) > 0 {
 		return usage.Errorf("--subset needs --keep-needed: it selects the images to keep")
 	}
-	cfg, err := o.settings()
+	cfg, needed, err := o.prepare(ctx, a, o.keepNeeded)
 	if err != nil {
 		return err
 	}
-	var needed []imagestore.Request
-	if o.keepNeeded {
-		if needed, err = o.requests(ctx, s, cfg); err != nil {
-			return err
-		}
-	}
-	store, closeStore, err := envopen.OpenImages(ctx, cfg, false, progress.PrintImageEvents(s.Err), func(*docker.EngineConfig) {})
+	store, closeStore, err := envopen.OpenImages(ctx, cfg, false, progress.PrintImageEvents(a.Err), func(*docker.EngineConfig) {})
 	if err != nil {
 		return err
 	}
 	result, err := store.Prune(ctx, needed, o.dryRun)
 	err = errors.Join(err, closeStore())
-	if err = errors.Join(err, cmdutil.PrintResult(s, o.JSON, result, pruneText(result))); err != nil {
+	if err = errors.Join(err, cmdutil.PrintResult(a.Streams, o.bench.JSON, result, pruneText(result))); err != nil {
 		return err
 	}
+	_, _ = fmt.Fprintln(a.Err, "containers, volumes and temporary folders are removed by mini clean") // best effort
 	for _, image := range result.Images {
 		if image.Err != "" {
 			return cmdutil.ErrIncomplete

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/ui/progress"
 	"github.com/minibench/mini/env/docker"
@@ -22,12 +23,6 @@ import (
 	"github.com/minibench/mini/internal/usage"
 	"github.com/minibench/mini/runner"
 )
-
-// pullOptions are the flags of mini images pull.
-type pullOptions struct {
-	imagesOptions
-	parallel int
-}
 
 // pullResult is the output of mini images pull --json.
 type pullResult struct {
@@ -48,8 +43,8 @@ type pulledImage struct {
 }
 
 // newImagesPull returns the command mini images pull.
-func newImagesPull(s cmdutil.Streams) *cobra.Command {
-	o := &pullOptions{}
+func newImagesPull(a *app.App) *cobra.Command {
+	o := &imagesOptions{}
 	cmd := &cobra.Command{
 		Use:   "pull --subset SET",
 		Short: "Pull the missing images of a dataset",
@@ -57,7 +52,7 @@ func newImagesPull(s cmdutil.Streams) *cobra.Command {
 The exit code is 3 if an image could not be pulled.`,
 		Example: "  mini images pull --subset verified --slice 0:20\n  mini images pull --subset rows.jsonl -c run.pulls_per_minute=10",
 		Args:    cmdutil.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), s) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return pull(cmd.Context(), a, o) },
 	}
 	o.addFlags(cmd.Flags())
 	cmd.Flags().IntVar(&o.parallel, "at-once", 2, "number of images to pull in parallel")
@@ -65,22 +60,18 @@ The exit code is 3 if an image could not be pulled.`,
 	return cmd
 }
 
-func (o *pullOptions) run(ctx context.Context, s cmdutil.Streams) error {
+func pull(ctx context.Context, a *app.App, o *imagesOptions) error {
 	if o.parallel < 1 {
 		return usage.Errorf("--at-once %d: must be at least 1", o.parallel)
 	}
-	cfg, err := o.settings()
+	cfg, requests, err := o.prepare(ctx, a, true)
 	if err != nil {
 		return err
 	}
-	requests, err := o.requests(ctx, s, cfg)
-	if err != nil {
-		return err
-	}
-	store, closeStore, err := envopen.OpenImages(ctx, cfg, false, progress.PrintImageEvents(s.Err), func(config *docker.EngineConfig) {
+	store, closeStore, err := envopen.OpenImages(ctx, cfg, false, progress.PrintImageEvents(a.Err), func(config *docker.EngineConfig) {
 		config.Images.NoWait = true // waiting for space is useless: no worker releases an image meanwhile
 		config.PullProgress = progress.PullEvents(func(e runner.Event) {
-			_, _ = fmt.Fprintln(s.Err, "mini: pull:", text.Printable(e.Text)) // best effort
+			_, _ = fmt.Fprintln(a.Err, "mini: pull:", text.Printable(e.Text)) // best effort
 		})
 	})
 	if err != nil {
@@ -89,9 +80,9 @@ func (o *pullOptions) run(ctx context.Context, s cmdutil.Streams) error {
 	if err := store.CheckBudget(ctx, requests); err != nil {
 		return errors.Join(usage.Wrap(err), closeStore())
 	}
-	result, release := pullImages(ctx, store, requests, o.parallel, s.Err)
+	result, release := pullImages(ctx, store, requests, o.parallel, a.Err)
 	release()
-	err = errors.Join(closeStore(), cmdutil.PrintResult(s, o.JSON, result, pullText(result)))
+	err = errors.Join(closeStore(), cmdutil.PrintResult(a.Streams, o.bench.JSON, result, pullText(result)))
 	switch {
 	case err != nil:
 		return err

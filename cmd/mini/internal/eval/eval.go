@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/dryrun"
 	"github.com/minibench/mini/cmd/mini/internal/rows"
@@ -29,7 +30,8 @@ type options struct {
 	output      string
 	runID       string
 	skipUnknown bool
-	trustLogs   bool
+	trust       bool // --trust-verdicts
+	trustLogs   bool // the old --trust-logs
 	dryRun      bool
 	progress    string
 	json        bool
@@ -39,9 +41,9 @@ type options struct {
 // evaluation in the same folder resumes the earlier one.
 const DefaultRunID = "mini"
 
-// New returns the command mini eval. When kill is canceled, the command kills its
+// New returns the command mini eval. When a.Kill is canceled, the command kills its
 // containers.
-func New(kill context.Context, s cmdutil.Streams) *cobra.Command {
+func New(a *app.App) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
 		Use:   "eval --subset SET -p PREDS",
@@ -52,7 +54,7 @@ For the folder of a run, mini eval writes the verdicts into that folder.`,
 		Example: `  mini eval --subset verified -p preds.json -w 4
   mini eval -p runs/first`,
 		Args: cmdutil.FlagsOnly("predictions", "-p"),
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), kill, s) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), a, o) },
 	}
 	o.addFlags(cmd.Flags())
 	return cmd
@@ -63,7 +65,9 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	f.SortFlags = false
 	f.StringVarP(&o.patches, "predictions", "p", "", "patches to evaluate: a `FILE`, a run's folder, gold or noop")
 	f.BoolVar(&o.skipUnknown, "skip-unknown", false, "skip predictions that cannot be graded")
-	f.BoolVar(&o.trustLogs, "trust-logs", false, "grade test logs that this user's mini did not write")
+	f.BoolVar(&o.trust, "trust-verdicts", false, "take verdicts that this user's mini did not sign")
+	f.BoolVar(&o.trustLogs, "trust-logs", false, "old name")
+	_ = f.MarkHidden("trust-logs") // the flag exists
 	o.DatasetFlags.AddFlags(f)
 	f.StringArrayVarP(&o.selection.IDs, "instance", "i", nil, "evaluate only the instance with this `ID`; repeatable")
 	f.StringVar(&o.selection.Filter, "filter", "", "evaluate only instances whose id begins with this `REGEXP`")
@@ -83,30 +87,30 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 }
 
 // run executes mini eval.
-func (o *options) run(ctx, kill context.Context, s cmdutil.Streams) error {
-	j, err := o.prepare(ctx, s)
+func run(ctx context.Context, a *app.App, o *options) error {
+	j, err := prepare(ctx, a, o)
 	if err != nil {
 		return usage.Wrap(err)
 	}
 	if o.dryRun {
 		p, err := j.plan(ctx)
 		if err == nil {
-			err = dryrun.Print(s, j.json, p, p.text(), p.Obstacle)
+			err = dryrun.Print(a.Streams, o.json, p, p.text(), p.Obstacle)
 		}
 		return usage.Wrap(err)
 	}
-	return j.run(ctx, kill, s)
+	return j.run(ctx, a)
 }
 
 // settings resolves the configuration of the evaluation and prints the notes of
 // unusedSettings.
-func (o *options) settings(s cmdutil.Streams) (*configs.Resolved, error) {
-	cfg, err := o.Merge("swebench")
+func (o *options) settings(ctx context.Context, a *app.App) (*configs.Resolved, error) {
+	cfg, err := a.ConfigWithoutModel(ctx, &o.Flags, "swebench")
 	if err != nil {
 		return nil, err
 	}
 	for _, note := range unusedSettings(cfg) {
-		_, _ = fmt.Fprintln(s.Err, "mini: note:", cmdutil.Sanitize(note)) // best effort
+		_, _ = fmt.Fprintln(a.Err, "mini: note:", cmdutil.Sanitize(note)) // best effort
 	}
 	return cfg, nil
 }

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"runtime/debug"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/rows"
 	"github.com/minibench/mini/cmd/mini/internal/ui"
@@ -21,6 +21,7 @@ import (
 	"github.com/minibench/mini/internal/usage"
 	"github.com/minibench/mini/runner/grade/savedlogs"
 	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/runner/verdicts"
 )
 
 // gradeOptions holds the flags of mini grade.
@@ -30,7 +31,7 @@ type gradeOptions struct {
 }
 
 // NewGrade returns the command mini grade.
-func NewGrade(s cmdutil.Streams) *cobra.Command {
+func NewGrade(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "grade --subset SET PATH... | RUN",
 		Short: "Grade saved test logs without running containers",
@@ -53,10 +54,10 @@ verdicts. Verdicts whose logs cannot be graded stay unchanged.`,
 	}
 	o := gradeFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) == 1 && hasVerdicts(args[0]) {
-			return o.regrade(cmd.Context(), s, args[0])
+		if len(args) == 1 && cmdutil.FileExists(filepath.Join(args[0], verdicts.DirName)) {
+			return regradeRun(cmd.Context(), a, o, args[0])
 		}
-		return o.run(cmd.Context(), s, args)
+		return gradeLogs(cmd.Context(), a, o, args)
 	}
 	return cmd
 }
@@ -78,15 +79,7 @@ func gradeFlags(cmd *cobra.Command) *gradeOptions {
 // log without --verbose.
 const maxListed = 20
 
-// gradeGCPercent makes the garbage collector run less often, because grading allocates
-// much memory. gradeMemory is the memory limit in bytes near which the collector runs
-// more often again.
-const (
-	gradeGCPercent = 400
-	gradeMemory    = 224 << 20
-)
-
-func (o *gradeOptions) run(ctx context.Context, s cmdutil.Streams, paths []string) error {
+func gradeLogs(ctx context.Context, a *app.App, o *gradeOptions, paths []string) error {
 	if len(o.Subsets) == 0 {
 		return usage.Errorf("--subset is required: demo, verified, lite ..., or a file of rows; see mini datasets list")
 	}
@@ -94,7 +87,7 @@ func (o *gradeOptions) run(ctx context.Context, s cmdutil.Streams, paths []strin
 	if err != nil {
 		return usage.Wrap(err)
 	}
-	sources, err := o.OpenAll(ctx, s)
+	sources, err := o.OpenAll(ctx, a.Streams)
 	if err != nil {
 		return usage.Wrap(err)
 	}
@@ -102,17 +95,14 @@ func (o *gradeOptions) run(ctx context.Context, s cmdutil.Streams, paths []strin
 	if err != nil {
 		return usage.Wrap(err)
 	}
-	folders, err := o.gradable(s, search.Folders, rows)
+	folders, err := o.gradable(a, search.Folders, rows)
 	if err != nil {
 		return err
 	}
-	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetGCPercent(gradeGCPercent)
-		debug.SetMemoryLimit(gradeMemory)
-	}
+	cmdutil.SetMemory(400, 224<<20)
 	var totals savedlogs.Totals
 	sets := savedlogs.GroupByPredictions(folders)
-	printLine := o.printer(s, len(folders))
+	printLine := o.printer(a, len(folders))
 	for r := range (savedlogs.Grader{}).Grade(ctx, folders, rows.TestSpecs) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -129,13 +119,13 @@ func (o *gradeOptions) run(ctx context.Context, s cmdutil.Streams, paths []strin
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return o.finish(s, search, rows, totals)
+	return o.finish(a, search, rows, totals)
 }
 
 // gradable returns the folders whose instances have a row that can be graded. It returns
 // an error if there are none or, without --skip-unknown, if there are others.
 func (o *gradeOptions) gradable(
-	s cmdutil.Streams, candidates []savedlogs.Folder, rows savedlogs.Rows,
+	a *app.App, candidates []savedlogs.Folder, rows savedlogs.Rows,
 ) ([]savedlogs.Folder, error) {
 	problem := o.rowProblem(rows)
 	if problem != "" && !o.skipUnknown {
@@ -149,7 +139,7 @@ func (o *gradeOptions) gradable(
 		return nil, usage.Errorf("no log can be graded: %s", problem)
 	}
 	if problem != "" {
-		_, _ = fmt.Fprintf(s.Err, "mini: skipped %s: %s\n",
+		_, _ = fmt.Fprintf(a.Err, "mini: skipped %s: %s\n",
 			text.Count(len(candidates)-len(folders), "log"), text.Printable(problem)) // best effort
 	}
 	return folders, nil
@@ -182,14 +172,14 @@ func (o *gradeOptions) printsEachLog(logs int) bool { return o.verbose || logs <
 
 // printer returns a function that prints the result of one log. Without --json, it
 // prints nothing if there are too many logs.
-func (o *gradeOptions) printer(s cmdutil.Streams, logs int) func(savedlogs.Line) error {
+func (o *gradeOptions) printer(a *app.App, logs int) func(savedlogs.Line) error {
 	switch {
 	case o.json:
-		enc := json.NewEncoder(s.Out)
+		enc := json.NewEncoder(a.Out)
 		enc.SetEscapeHTML(false)
 		return func(l savedlogs.Line) error { return enc.Encode(l) }
 	case o.printsEachLog(logs):
-		return func(l savedlogs.Line) error { return report.WriteVerdict(s.Out, l, ui.Width(s.Out)) }
+		return func(l savedlogs.Line) error { return report.WriteVerdict(a.Out, l, ui.Width(a.Out)) }
 	}
 	return func(savedlogs.Line) error { return nil }
 }
@@ -197,25 +187,25 @@ func (o *gradeOptions) printer(s cmdutil.Streams, logs int) func(savedlogs.Line)
 // finish prints the summary. It returns cmdutil.ErrIncomplete if a log was not graded
 // or the search skipped a path.
 func (o *gradeOptions) finish(
-	s cmdutil.Streams, search savedlogs.SearchResult, datasetRows savedlogs.Rows, totals savedlogs.Totals,
+	a *app.App, search savedlogs.SearchResult, datasetRows savedlogs.Rows, totals savedlogs.Totals,
 ) error {
 	if n := len(search.WithoutLog); n > 0 {
-		_, _ = fmt.Fprintf(s.Err, "mini: %s of evaluations without a log: %s\n",
+		_, _ = fmt.Fprintf(a.Err, "mini: %s of evaluations without a log: %s\n",
 			text.Count(n, "folder"), text.Printable(text.List(search.WithoutLog))) // best effort
 	}
 	for _, skipped := range search.Skipped {
-		_, _ = fmt.Fprintln(s.Err, "mini: skipped", text.Printable(skipped.Path+": "+skipped.Reason)) // best effort
+		_, _ = fmt.Fprintln(a.Err, "mini: skipped", text.Printable(skipped.Path+": "+skipped.Reason)) // best effort
 	}
 	if !o.json {
 		var b strings.Builder
 		if o.printsEachLog(totals.Logs) {
 			b.WriteString("\n")
 		}
-		err := report.WriteTotals(&b, totals, ui.Width(s.Out))
+		err := report.WriteTotals(&b, totals, ui.Width(a.Out))
 		for _, edition := range datasetRows.Editions {
 			b.WriteString(text.Printable(rows.FormatSource(edition)) + "\n")
 		}
-		if _, werr := io.WriteString(s.Out, b.String()); err != nil || werr != nil {
+		if _, werr := io.WriteString(a.Out, b.String()); err != nil || werr != nil {
 			return errors.Join(err, werr)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/ui"
 	"github.com/minibench/mini/cmd/mini/internal/ui/progress"
@@ -21,11 +22,12 @@ import (
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/runner/runs"
 )
 
 // run evaluates the patches and prints the score.
-func (j *job) run(ctx, kill context.Context, s cmdutil.Streams) error {
-	display := progress.New(j.display, s, progress.RunInfo{IDs: j.ids(), Patches: len(j.tasks)})
+func (j *job) run(ctx context.Context, a *app.App) error {
+	display := progress.New(j.display, a.Streams, progress.RunInfo{IDs: j.ids(), Patches: len(j.tasks)})
 	defer display.Close()
 	if err := PrepareCache(j.cfg.Eval.Cache); err != nil {
 		return err
@@ -37,11 +39,11 @@ func (j *job) run(ctx, kill context.Context, s cmdutil.Streams) error {
 	// Connect to the engine before creating the folder: if no engine responds, no
 	// empty folder is left behind.
 	var log *runner.EventLog
-	sandboxes, err := connect(ctx, kill, j.cfg, j.dir, s.Err, progress.NewObserver(func(e runner.Event) { log.Emit(e) }))
+	sandboxes, err := connect(ctx, a, j.cfg, j.dir, progress.NewObserver(func(e runner.Event) { log.Emit(e) }))
 	if err != nil {
 		return err
 	}
-	folder, err := runner.Open(j.dir)
+	folder, err := runner.OpenWithMode(j.dir, j.cfg.Run.FolderMode())
 	if err != nil {
 		return errors.Join(usage.Wrap(err), sandboxes.Close())
 	}
@@ -53,7 +55,7 @@ func (j *job) run(ctx, kill context.Context, s cmdutil.Streams) error {
 	display.Close()
 	err = errors.Join(err, sandboxes.Close())
 	if sum.PatchCount() > 0 {
-		err = errors.Join(err, folder.UpdateVerdicts(), j.conclude(ctx, s, sum, err))
+		err = errors.Join(err, folder.UpdateVerdicts(), j.conclude(ctx, a, sum, err))
 	}
 	return cmdutil.MarkDiskFull(err, sum.PatchCount() > 0 && sum.IsComplete())
 }
@@ -100,7 +102,7 @@ func (j *job) pending(ctx context.Context, c evaluate.Config) ([]datasets.Instan
 // patches that need a container.
 func (j *job) printHeading(w io.Writer, pending int) error {
 	line := fmt.Sprintf("mini eval: %s, %s of %s, %s",
-		text.Printable(strings.Join(j.Subsets, "+")), text.Count(len(j.tasks), "patch"),
+		text.Printable(strings.Join(j.options.Subsets, "+")), text.Count(len(j.tasks), "patch"),
 		text.Printable(j.patches.name), text.Count(WorkerCount(j.cfg.Eval.Workers), "worker"))
 	if n := len(j.tasks) - pending; n > 0 {
 		line += fmt.Sprintf("; %d without a container", n)
@@ -140,13 +142,13 @@ type result struct {
 
 // conclude prints the score and returns the error that the command ends with, without
 // runErr, the error of the evaluation, which the caller adds.
-func (j *job) conclude(ctx context.Context, s cmdutil.Streams, sum evaluate.Summary, runErr error) error {
+func (j *job) conclude(ctx context.Context, a *app.App, sum evaluate.Summary, runErr error) error {
 	evaluation := report.Evaluation{
-		RunID: j.runID, Records: sum.Records, Unfinished: sum.Unfinished,
+		RunID: j.options.runID, Records: sum.Records, Unfinished: sum.Unfinished,
 		IDs: j.ids(), Official: sum.OfficialPath, Now: time.Now(),
 	}
 	if j.patches.run != "" {
-		if run, err := runner.ReadRun(j.patches.run); err == nil {
+		if run, err := runs.Read(j.patches.run); err == nil {
 			evaluation.Run = run
 		}
 	}
@@ -156,14 +158,14 @@ func (j *job) conclude(ctx context.Context, s cmdutil.Streams, sum evaluate.Summ
 		repetitions = report.NewRepetitionSummary(evaluation.Run, j.ids())
 	}
 	var err error
-	if j.json {
-		err = json.NewEncoder(s.Out).Encode(result{j.dir, j.runID, sum, score, repetitions})
+	if j.options.json {
+		err = json.NewEncoder(a.Out).Encode(result{j.dir, j.options.runID, sum, score, repetitions})
 	} else {
-		err = score.Write(s.Out, ui.Width(s.Out))
+		err = score.Write(a.Out, ui.Width(a.Out))
 		if repetitions != nil {
-			err = errors.Join(err, repetitions.Write(s.Out, ui.Width(s.Out)))
+			err = errors.Join(err, repetitions.Write(a.Out, ui.Width(a.Out)))
 		}
-		err = errors.Join(err, j.printMissing(s.Out))
+		err = errors.Join(err, j.printMissing(a.Out))
 	}
 	switch {
 	case err != nil || runErr != nil:

@@ -12,8 +12,8 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/internal/usage"
-	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/evaluate"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -29,7 +29,7 @@ type patches struct {
 	run string
 	// repetitions are the submissions of a run with -k, without the first repetitions, which
 	// are in preds.json.
-	repetitions []runner.Submission
+	repetitions []runs.Submission
 }
 
 // predsFile is the name of the file of predictions in the folder of a run.
@@ -66,12 +66,16 @@ func readPatches(name string) (patches, error) {
 	if dir := filepath.Dir(path); filepath.Base(path) == predsFile && cmdutil.FileExists(filepath.Join(dir, "run.json")) {
 		p.run = dir
 	}
-	read, err := trajectories.ReadPredictions(path)
+	read := trajectories.ReadPredictions
+	if path == name {
+		read = trajectories.ReadPipedPredictions
+	}
+	list, err := read(path)
 	if err != nil {
 		return p, err
 	}
-	p.predictions = read.List
-	for _, w := range read.Warnings {
+	p.predictions = list.List
+	for _, w := range list.Warnings {
 		p.warnings = append(p.warnings, fmt.Sprintf("%s: %s", path, w))
 	}
 	if err := p.findRepetitions(); err != nil {
@@ -89,7 +93,7 @@ func (p *patches) findRepetitions() error {
 	if p.run == "" || filepath.Clean(p.name) != p.run {
 		return nil
 	}
-	run, err := runner.ReadRun(p.run)
+	run, err := runs.Read(p.run)
 	if err != nil {
 		return err
 	}
@@ -127,7 +131,7 @@ func (p patches) tasks(in datasets.Instance, byID map[string]trajectories.Predic
 func (p patches) includes(id string, byID map[string]trajectories.Prediction) bool {
 	_, ok := byID[id]
 	return ok || p.taskFor != nil ||
-		slices.ContainsFunc(p.repetitions, func(s runner.Submission) bool { return s.InstanceID == id })
+		slices.ContainsFunc(p.repetitions, func(s runs.Submission) bool { return s.InstanceID == id })
 }
 
 // NewTask returns a task that evaluates a prediction.
@@ -145,7 +149,7 @@ func NewTask(in datasets.Instance, p trajectories.Prediction) evaluate.Task {
 // useRunDataset selects the datasets of the run that made the patches. Unless a flag
 // selects rows, it also selects the rows of the run.
 func (o *options) useRunDataset(run string) error {
-	r, err := runner.ReadRun(run)
+	r, err := runs.Open(run)
 	if err != nil {
 		return err
 	}

@@ -48,8 +48,12 @@ type plannedPatch struct {
 func (j *job) plan(ctx context.Context) (plan, error) {
 	e := j.cfg.Eval
 	p := plan{
-		Datasets: j.set.Sources, Selected: len(j.selected), Notes: j.notes, Folder: j.dir, RunID: j.runID,
+		Datasets: j.set.Sources, Selected: len(j.selected), Notes: j.notes, Folder: j.dir, RunID: j.options.runID,
 		Workers: WorkerCount(e.Workers), Timeout: e.Timeout, Network: e.Network,
+	}
+	var err error
+	if j.key, err = readVerdictKey(); err != nil {
+		return p, err
 	}
 	c := j.config()
 	offline := func(e *docker.EngineConfig) { e.Images.Registry = nil }

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/rows"
 	"github.com/minibench/mini/cmd/mini/internal/ui/progress"
 	"github.com/minibench/mini/configs"
@@ -24,7 +24,7 @@ import (
 
 // job is an evaluation that is ready to run.
 type job struct {
-	*options
+	options *options
 	cfg     *configs.Resolved
 	patches patches
 	set     datasets.Set
@@ -33,18 +33,21 @@ type job struct {
 	tasks    []evaluate.Task
 	notes    []string // skipped patches, and datasets that have changed since the run
 	dir      string   // folder for the verdicts
-	key      []byte   // signs verdicts as the user's own; nil if the user has no key yet
+	key      []byte   // signs verdicts as the user's own
 	display  string   // kind of progress display
 }
 
 // prepare validates the flags and loads the patches and the rows. The only files that it
 // writes are in the cache of datasets.
-func (o *options) prepare(ctx context.Context, s cmdutil.Streams) (*job, error) {
-	cfg, err := o.settings(s)
+func prepare(ctx context.Context, a *app.App, o *options) (*job, error) {
+	if o.trustLogs {
+		return nil, usage.Errorf("--trust-logs does not exist any more; use --trust-verdicts, which takes verdicts as they are, or mini grade RUN, which grades logs again")
+	}
+	cfg, err := o.settings(ctx, a)
 	if err != nil {
 		return nil, err
 	}
-	display, err := progress.Choose(o.progress, progress.DetectTerminal(s), ProgressKinds)
+	display, err := progress.Choose(o.progress, progress.DetectTerminal(a.Streams), ProgressKinds)
 	if err != nil && !o.dryRun {
 		return nil, err
 	}
@@ -63,19 +66,15 @@ func (o *options) prepare(ctx context.Context, s cmdutil.Streams) (*job, error) 
 	if _, err := grade.NewLayout(".", o.runID); err != nil {
 		return nil, usage.Errorf("--run-id: %w", err)
 	}
-	key, err := readVerdictKey()
-	if err != nil {
-		return nil, err
-	}
-	j := &job{options: o, cfg: cfg, patches: patches, display: display, dir: o.folder(patches), key: key}
+	j := &job{options: o, cfg: cfg, patches: patches, display: display, dir: o.folder(patches)}
 	if err := runner.CheckFolder(j.dir); err != nil {
 		return nil, err
 	}
-	if err := j.load(ctx, s); err != nil {
+	if err := j.load(ctx, a); err != nil {
 		return nil, err
 	}
 	for _, line := range slices.Concat(patches.warnings, j.notes) {
-		_, _ = fmt.Fprintln(s.Err, "mini: warning:", text.Printable(line)) // best effort
+		_, _ = fmt.Fprintln(a.Err, "mini: warning:", text.Printable(line)) // best effort
 	}
 	return j, nil
 }
@@ -93,8 +92,8 @@ func (o *options) folder(p patches) string {
 }
 
 // load reads the rows of the patches and creates a task for each patch.
-func (j *job) load(ctx context.Context, s cmdutil.Streams) error {
-	sources, err := j.OpenAll(ctx, s)
+func (j *job) load(ctx context.Context, a *app.App) error {
+	sources, err := j.options.OpenAll(ctx, a.Streams)
 	if err != nil {
 		return err
 	}
@@ -102,7 +101,7 @@ func (j *job) load(ctx context.Context, s cmdutil.Streams) error {
 	if err != nil {
 		return err
 	}
-	if j.selected, err = j.selection.Apply(ids); err != nil {
+	if j.selected, err = j.options.selection.Apply(ids); err != nil {
 		return err
 	}
 	if err := j.checkUnknown(ids); err != nil {
@@ -110,7 +109,7 @@ func (j *job) load(ctx context.Context, s cmdutil.Streams) error {
 	}
 	byID := trajectories.Predictions{List: j.patches.predictions}.ByID()
 	wanted := slices.DeleteFunc(slices.Clone(j.selected), func(id string) bool { return !j.patches.includes(id, byID) })
-	name := strings.Join(j.Subsets, "+")
+	name := strings.Join(j.options.Subsets, "+")
 	if len(wanted) == 0 && len(j.selected) == 0 {
 		return usage.Errorf("--instance, --filter and --slice select none of the %d instances of %s", len(ids), name)
 	}
@@ -121,9 +120,9 @@ func (j *job) load(ctx context.Context, s cmdutil.Streams) error {
 		return err
 	}
 	for i, e := range j.set.Sources {
-		if i < len(j.runSources) && j.runSources[i].SHA256 != e.SHA256 {
+		if i < len(j.options.runSources) && j.options.runSources[i].SHA256 != e.SHA256 {
 			j.notes = append(j.notes, fmt.Sprintf("%s has changed since the run (%s, now %s); verdicts use the new rows",
-				e.Name, rows.ShortHash(j.runSources[i].SHA256), rows.ShortHash(e.SHA256)))
+				e.Name, rows.ShortHash(j.options.runSources[i].SHA256), rows.ShortHash(e.SHA256)))
 		}
 	}
 	return j.makeTasks(byID)
@@ -165,8 +164,8 @@ func (j *job) checkUnknown(ids []string) error {
 	if len(unknown) == 0 {
 		return nil
 	}
-	problem := fmt.Sprintf("%s: %s has no row %s", j.patches.name, strings.Join(j.Subsets, ", "), text.List(unknown))
-	if j.skipUnknown {
+	problem := fmt.Sprintf("%s: %s has no row %s", j.patches.name, strings.Join(j.options.Subsets, ", "), text.List(unknown))
+	if j.options.skipUnknown {
 		j.notes = append(j.notes, problem+"; skipped")
 		return nil
 	}
@@ -180,17 +179,18 @@ func (j *job) checkUnknown(ids []string) error {
 // it returns an error or, with --skip-unknown, adds a note. If that leaves no task, it
 // returns an error.
 func (j *job) makeTasks(byID map[string]trajectories.Prediction) error {
-	var ungradable []string
+	var all []evaluate.Task
 	for _, in := range j.set.Instances {
-		tasks := j.patches.tasks(in, byID)
-		if len(tasks) == 0 {
-			continue
-		}
-		if err := j.config().CheckTask(tasks[0]); err != nil { // all tasks of a row have the same error
+		all = append(all, j.patches.tasks(in, byID)...)
+	}
+	var ungradable []string
+	for i, err := range j.config().CheckTasks(all) {
+		switch {
+		case err == nil:
+			j.tasks = append(j.tasks, all[i])
+		case !slices.Contains(ungradable, err.Error()): // the attempts at a row have the same error
 			ungradable = append(ungradable, err.Error())
-			continue
 		}
-		j.tasks = append(j.tasks, tasks...)
 	}
 	if len(ungradable) == 0 {
 		return nil
@@ -199,7 +199,7 @@ func (j *job) makeTasks(byID map[string]trajectories.Prediction) error {
 	if n := len(ungradable); n > 1 {
 		problem += fmt.Sprintf(" (and %d more like it)", n-1)
 	}
-	if !j.skipUnknown {
+	if !j.options.skipUnknown {
 		return usage.Errorf("%s; pass --skip-unknown to skip them", problem)
 	}
 	if len(j.tasks) == 0 {
@@ -213,27 +213,23 @@ func (j *job) makeTasks(byID map[string]trajectories.Prediction) error {
 // log and the sandboxes.
 func (j *job) config() evaluate.Config {
 	c := EvaluateConfig(j.cfg)
-	c.RunID, c.Selected, c.Editions = j.runID, j.selected, j.set.Sources
-	c.SigningKey, c.TrustLogs = j.key, j.trustLogs
+	c.RunID, c.Selected, c.Editions = j.options.runID, j.selected, j.set.Sources
+	c.SigningKey, c.TrustVerdicts = j.key, j.options.trust
 	return c
 }
 
 // EvaluateConfig returns the configuration of an evaluation with the default run id.
 func EvaluateConfig(cfg *configs.Resolved) evaluate.Config {
-	e := cfg.Eval
+	e, engine, profile := cfg.Eval, "docker", containerProfile
+	if configs.UsesCluster(cfg.Environment.Class) {
+		engine, profile = cfg.Environment.Class, clusterProfile
+	}
 	return evaluate.Config{
-		RunID: DefaultRunID, Workers: e.Workers, Timeout: configs.Duration(e.Timeout), MaxRuns: cfg.Run.MaxTries,
-		MaxDisruptions: cfg.Environment.Kubernetes.DisruptionRetries,
-		RerunFailed:    e.RerunFailed, Cache: e.Cache,
-		Network: e.Network, Profile: profile(cfg), Engine: engineName(cfg), MiniVersion: version.Version,
+		RunID: DefaultRunID, Workers: WorkerCount(e.Workers), Timeout: configs.Duration(e.Timeout),
+		Retries:     runner.Retries{MaxTries: cfg.Run.MaxTries, MaxDisruptions: cfg.Environment.Kubernetes.DisruptionRetries},
+		RerunFailed: e.RerunFailed, Cache: e.Cache,
+		Network: e.Network, Profile: profile, Engine: engine, MiniVersion: version.Version,
 	}
-}
-
-func engineName(cfg *configs.Resolved) string {
-	if class := cfg.Environment.Class; configs.UsesCluster(class) {
-		return class
-	}
-	return "docker"
 }
 
 // PrepareCache creates the folder of shared verdicts and checks that it is

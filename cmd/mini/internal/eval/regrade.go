@@ -5,13 +5,13 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/rows"
 	"github.com/minibench/mini/cmd/mini/internal/ui"
@@ -20,27 +20,23 @@ import (
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/regrade"
 	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/runner/verdicts"
 )
 
 // NewRegrade returns mini regrade, the old name of mini grade RUN.
-func NewRegrade(s cmdutil.Streams) *cobra.Command {
+func NewRegrade(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "regrade RUN", Short: "Grade the logs of a run again (same as mini grade RUN)", Hidden: true,
 		Args: cmdutil.ExactlyOneRun,
 	}
 	o := gradeFlags(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error { return o.regrade(cmd.Context(), s, args[0]) }
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return regradeRun(cmd.Context(), a, o, args[0]) }
 	return cmd
 }
 
-// hasVerdicts reports whether a folder contains verdicts by mini.
-func hasVerdicts(dir string) bool {
-	return cmdutil.FileExists(filepath.Join(dir, verdicts.DirName))
-}
-
-// regrade grades the saved logs of a run again.
-func (o *gradeOptions) regrade(ctx context.Context, s cmdutil.Streams, dir string) error {
+// regradeRun grades the saved logs of a run again.
+func regradeRun(ctx context.Context, a *app.App, o *gradeOptions, dir string) error {
 	if _, err := os.Stat(dir); err != nil {
 		return cmdutil.RunFolderError(dir, err)
 	}
@@ -64,7 +60,7 @@ func (o *gradeOptions) regrade(ctx context.Context, s cmdutil.Streams, dir strin
 	if err != nil {
 		return usage.Wrap(err)
 	}
-	rows, editions, err := o.loadRows(ctx, s, dir, recorded)
+	rows, editions, err := o.loadRows(ctx, a, dir, recorded)
 	if err != nil {
 		return usage.Wrap(err)
 	}
@@ -78,7 +74,7 @@ func (o *gradeOptions) regrade(ctx context.Context, s cmdutil.Streams, dir strin
 	if err != nil {
 		return err
 	}
-	if err := o.printRegraded(s, dir, recorded, res, editions); err != nil {
+	if err := o.printRegraded(a, dir, recorded, res, editions); err != nil {
 		return err
 	}
 	if len(res.Failed)+len(recorded.Unreadable) > 0 {
@@ -89,9 +85,9 @@ func (o *gradeOptions) regrade(ctx context.Context, s cmdutil.Streams, dir strin
 
 // loadRows loads the rows of the instances that have verdicts.
 func (o *gradeOptions) loadRows(
-	ctx context.Context, s cmdutil.Streams, dir string, recorded verdicts.Set,
+	ctx context.Context, a *app.App, dir string, recorded verdicts.Set,
 ) (map[string]datasets.Instance, []datasets.SourceInfo, error) {
-	sources, err := o.sources(ctx, s, dir, recorded)
+	sources, err := o.sources(ctx, a, dir, recorded)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -125,9 +121,9 @@ func (o *gradeOptions) loadRows(
 }
 
 // sources opens the datasets of --subset, or else those of the run.
-func (o *gradeOptions) sources(ctx context.Context, s cmdutil.Streams, dir string, recorded verdicts.Set) ([]datasets.Source, error) {
+func (o *gradeOptions) sources(ctx context.Context, a *app.App, dir string, recorded verdicts.Set) ([]datasets.Source, error) {
 	if len(o.Subsets) > 0 {
-		return o.OpenAll(ctx, s)
+		return o.OpenAll(ctx, a.Streams)
 	}
 	editions := recordedEditions(dir, recorded)
 	if len(editions) == 0 {
@@ -138,7 +134,7 @@ func (o *gradeOptions) sources(ctx context.Context, s cmdutil.Streams, dir strin
 		if datasets.IsStdin(e.Name) {
 			return nil, usage.Errorf("the rows of %s came from stdin; name them with --subset", dir)
 		}
-		source, err := rows.Open(ctx, s, e.Name, cmp.Or(o.Split, e.Split))
+		source, err := rows.Open(ctx, a.Streams, e.Name, cmp.Or(o.Split, e.Split))
 		if err != nil {
 			return nil, fmt.Errorf("%w (the dataset of %s; name another with --subset)", err, dir)
 		}
@@ -150,7 +146,7 @@ func (o *gradeOptions) sources(ctx context.Context, s cmdutil.Streams, dir strin
 // recordedEditions returns the datasets in the manifest of the run or, without a
 // manifest, in its verdicts.
 func recordedEditions(dir string, recorded verdicts.Set) []datasets.SourceInfo {
-	if run, err := runner.ReadRun(dir); err == nil && len(run.Manifest.Dataset.Editions) > 0 {
+	if run, err := runs.Open(dir); err == nil && len(run.Manifest.Dataset.Editions) > 0 {
 		return run.Manifest.Dataset.Editions
 	}
 	var editions []datasets.SourceInfo
@@ -172,15 +168,15 @@ func recordedEditions(dir string, recorded verdicts.Set) []datasets.SourceInfo {
 
 // printRegraded prints the changed verdicts and the new scores.
 func (o *gradeOptions) printRegraded(
-	s cmdutil.Streams, dir string, recorded verdicts.Set, res regrade.Result, editions []datasets.SourceInfo,
+	a *app.App, dir string, recorded verdicts.Set, res regrade.Result, editions []datasets.SourceInfo,
 ) error {
-	run, err := runner.ReadRun(dir)
+	run, err := runs.Read(dir)
 	if err != nil {
 		run = nil // the folder contains only evaluations
 	}
 	scores := report.NewScores(verdicts.Set{Dir: dir, Verdicts: res.Records}, run, nil, time.Now())
 	if o.json {
-		return cmdutil.WriteJSON(s.Out, struct {
+		return cmdutil.WriteJSON(a.Out, struct {
 			Run    string `json:"run"`
 			DryRun bool   `json:"dry_run"`
 			regrade.Result
@@ -189,5 +185,5 @@ func (o *gradeOptions) printRegraded(
 			Scores   []report.Score        `json:"scores"`
 		}{dir, o.dryRun, res, recorded.Unreadable, editions, scores})
 	}
-	return report.WriteRegraded(s.Out, res, recorded.Unreadable, scores, o.dryRun, ui.Width(s.Out))
+	return report.WriteRegraded(a.Out, res, recorded.Unreadable, scores, o.dryRun, ui.Width(a.Out))
 }

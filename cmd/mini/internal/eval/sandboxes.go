@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
@@ -59,14 +60,6 @@ func containerConfig(cfg *configs.Resolved, run, network string) docker.Config {
 		c.MemoryBytes, _ = configs.ParseSize(cfg.Environment.Memory) // validated when the configuration was resolved
 	}
 	return c
-}
-
-// profile describes containerConfig in verdicts.
-func profile(cfg *configs.Resolved) string {
-	if configs.UsesCluster(cfg.Environment.Class) {
-		return clusterProfile
-	}
-	return containerProfile
 }
 
 // Sandboxes starts evaluation containers. It shares the engine and the images
@@ -136,10 +129,8 @@ func (s Sandboxes) Warn(ctx context.Context, w io.Writer) {
 }
 
 // connect connects to the container engine or the cluster and returns evaluation sandboxes.
-func connect(
-	ctx, kill context.Context, cfg *configs.Resolved, run string, w io.Writer, o envopen.Observer,
-) (Sandboxes, error) {
-	s, err := envopen.Connect(ctx, kill, cfg, w, o)
+func connect(ctx context.Context, a *app.App, cfg *configs.Resolved, run string, o envopen.Observer) (Sandboxes, error) {
+	s, err := envopen.Connect(ctx, a.Kill, cfg, a.Err, o)
 	if err != nil {
 		return Sandboxes{}, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cli"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 )
@@ -35,7 +36,7 @@ func writePages(dir string) error {
 	if err := os.MkdirAll(dir, 0o750); err != nil { //nolint:gosec // G703: a folder that the caller names
 		return err
 	}
-	root := cli.NewRoot(context.Background(), cmdutil.Streams{})
+	root := cli.NewRoot(app.New(context.Background(), cmdutil.Streams{}))
 	cmdutil.WalkCommands(root, func(cmd *cobra.Command) {
 		cmd.Long = keepLayout(cmd.Long)
 		cmd.DisableAutoGenTag = true

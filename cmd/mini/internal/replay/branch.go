@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/bench"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/settings"
@@ -18,6 +19,7 @@ import (
 	"github.com/minibench/mini/internal/usage"
 	modelopen "github.com/minibench/mini/model/open"
 	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/runner/setup"
 	"github.com/minibench/mini/trajectories"
 )
@@ -34,29 +36,20 @@ var branchKeys = []string{
 	"agent.compaction", "agent.compaction_tokens", "agent.compaction_keep", "agent.summary_template", "agent.summary_max_chars", "agent.tail_template",
 }
 
-// branch continues each recording from a step, as attempts of a new run.
-func (o *options) branch(ctx, kill context.Context, s cmdutil.Streams, recordings []*recording) error {
-	j, err := o.prepareBranch(ctx, s, recordings)
-	if err != nil {
-		return usage.Wrap(err)
-	}
-	return j.Run(ctx, kill, s)
-}
-
 // prepareBranch validates the recordings and the settings, and returns the batch that
 // continues the recordings.
-func (o *options) prepareBranch(ctx context.Context, s cmdutil.Streams, recordings []*recording) (*bench.Job, error) {
+func (o *options) prepareBranch(ctx context.Context, a *app.App, recordings []*recording) (*bench.Job, error) {
 	for _, r := range recordings {
 		if r.err != nil {
 			return nil, r.err
 		}
 	}
-	cfg, err := o.MergeLocal(ctx, "swebench")
+	cfg, err := o.Merge(ctx, "swebench")
 	if err != nil {
 		return nil, err
 	}
-	o.PrintNotes(s.Err, cfg)
-	rowsByID, err := o.rows(ctx, s, recordings)
+	o.PrintNotes(a.Err, cfg)
+	rowsByID, err := o.rows(ctx, a, recordings)
 	if err != nil {
 		return nil, err
 	}
@@ -90,12 +83,12 @@ func (o *options) prepareBranch(ctx context.Context, s cmdutil.Streams, recordin
 	if err := checkProtocol(cfg, recordings[0], settings); err != nil {
 		return nil, err
 	}
-	return o.branchJob(s, cfg, branch, rows, recordings[0])
+	return o.branchJob(a, cfg, branch, rows, recordings[0])
 }
 
 // branchJob returns the batch that continues recordings as described by b. first is
 // the first recording; all have the same settings.
-func (o *options) branchJob(s cmdutil.Streams, cfg *configs.Resolved, b *runner.Branch, rows []datasets.Instance, first *recording) (*bench.Job, error) {
+func (o *options) branchJob(a *app.App, cfg *configs.Resolved, b *runner.Branch, rows []datasets.Instance, first *recording) (*bench.Job, error) {
 	if err := settings.CheckModelNames(cfg); err != nil {
 		return nil, err
 	}
@@ -103,7 +96,7 @@ func (o *options) branchJob(s cmdutil.Streams, cfg *configs.Resolved, b *runner.
 	if err != nil {
 		return nil, err
 	}
-	display, err := progress.Choose("", progress.DetectTerminal(s), progress.Kinds)
+	display, err := progress.Choose("", progress.DetectTerminal(a.Streams), progress.Kinds)
 	if err != nil {
 		return nil, err
 	}
@@ -114,13 +107,13 @@ func (o *options) branchJob(s cmdutil.Streams, cfg *configs.Resolved, b *runner.
 	}
 	j := &bench.Job{
 		Options: benchOptions, Config: cfg, Agent: agent, Dir: o.output, Progress: display, Branch: b,
-		Input: bench.Input{Dataset: runner.Dataset{Name: name, Rows: len(rows), Selected: len(rows)}, Rows: rows},
+		Input: bench.Input{Dataset: runs.Dataset{Name: name, Rows: len(rows), Selected: len(rows)}, Rows: rows},
 	}
-	if j.EarlierRun, err = bench.ReadEarlierRun(j.Dir); err != nil {
+	if err := j.ReadEarlierRun(); err != nil {
 		return nil, err
 	}
-	if j.Models, err = modelopen.New(cfg, first.isDemo, rows); err == nil {
-		err = settings.PrintCostNote(s.Err, cfg)
+	if j.Models, err = modelopen.New(cfg, first.isDemo, rows, nil); err == nil {
+		err = settings.PrintCostNote(a.Err, cfg)
 	}
 	if err == nil {
 		err = j.CheckFolder()

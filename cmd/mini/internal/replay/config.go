@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/minibench/mini/agent"
-	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/settings"
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
@@ -56,8 +56,8 @@ var unsetValues = map[string]any{
 
 // prepare groups the recordings by their settings. It leaves out recordings that cannot be
 // replayed.
-func (o *options) prepare(ctx context.Context, s cmdutil.Streams, recordings []*recording) ([]*group, error) {
-	rowsByID, err := o.rows(ctx, s, recordings)
+func (o *options) prepare(ctx context.Context, a *app.App, recordings []*recording) ([]*group, error) {
+	rowsByID, err := o.rows(ctx, a, recordings)
 	if err != nil {
 		return nil, err
 	}
@@ -93,19 +93,32 @@ func (o *options) settings(r *recording) ([]recordedSetting, error) {
 	if class := r.file.Header.EnvironmentClass; class == "docker" || configs.UsesCluster(class) || envopen.IsHostClass(class) {
 		settings = append(settings, recordedSetting{"environment.environment_class", class})
 	}
-	cfg, err := o.configure(r, settings)
+	overlay, err := o.overlay(r, settings)
 	if err != nil {
 		return nil, err
 	}
 	keys := recordedKeys
-	if !envopen.IsHostClass(cfg.Environment.Class) {
+	if !envopen.IsHostClass(overlay.Value("environment.environment_class")) {
 		keys = slices.Concat(keys, recordedContainerKeys)
 	}
-	return append(settings, r.settings(keys, cfg.Environment.Env)...), nil
+	var vars map[string]string
+	if err := overlay.Decode("environment.env", &vars); err != nil {
+		return nil, err
+	}
+	return append(settings, r.settings(keys, vars)...), nil
 }
 
-// configure resolves the configuration for a recording.
+// configure returns the configuration for a recording.
 func (o *options) configure(r *recording, settings []recordedSetting) (*configs.Resolved, error) {
+	overlay, err := o.overlay(r, settings)
+	if err != nil {
+		return nil, err
+	}
+	return overlay.Check()
+}
+
+// overlay returns the layers for a recording.
+func (o *options) overlay(r *recording, settings []recordedSetting) (*configs.Overlay, error) {
 	flags := o.Flags
 	for _, setting := range settings {
 		layer, err := configs.ParseSetting(r.path, setting.key, setting.value)
@@ -114,7 +127,7 @@ func (o *options) configure(r *recording, settings []recordedSetting) (*configs.
 		}
 		flags.RecordedLayers = append(flags.RecordedLayers, layer)
 	}
-	return flags.Merge("swebench")
+	return flags.Overlay("swebench")
 }
 
 // newGroup returns an empty group for recordings with the given settings.
@@ -199,13 +212,13 @@ func (r *recording) setRow(known knownRows) {
 }
 
 // rows loads the rows of the demo, and those of --subset that the recordings are on.
-func (o *options) rows(ctx context.Context, s cmdutil.Streams, recordings []*recording) (knownRows, error) {
+func (o *options) rows(ctx context.Context, a *app.App, recordings []*recording) (knownRows, error) {
 	k := knownRows{}
 	_, err := k.add(ctx, true, []datasets.Source{datasets.Embedded(datasetopen.Demo, demo.Rows())}, datasets.Selection{})
 	if err != nil || len(o.Subsets) == 0 {
 		return k, err
 	}
-	sources, err := o.OpenAll(ctx, s)
+	sources, err := o.OpenAll(ctx, a.Streams)
 	if err != nil {
 		return k, err
 	}

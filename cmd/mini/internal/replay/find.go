@@ -8,12 +8,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/rows"
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/usage"
-	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/trajectories"
 	"github.com/minibench/mini/trajectories/formats"
 )
@@ -33,11 +34,11 @@ type recording struct {
 // find returns the recordings that the arguments name. A recording that cannot be read
 // has its error. find returns an error if no recording is readable, or if an instance of
 // --instance has none.
-func (o *options) find(s cmdutil.Streams, args []string) ([]*recording, error) {
+func (o *options) find(a *app.App, args []string) ([]*recording, error) {
 	var recordings []*recording
 	seen := map[string]bool{}
 	for _, arg := range args {
-		found, err := o.findIn(s, arg, seen)
+		found, err := o.findIn(a, arg, seen)
 		if err != nil {
 			return nil, err
 		}
@@ -66,7 +67,7 @@ func (o *options) find(s cmdutil.Streams, args []string) ([]*recording, error) {
 
 // findIn returns the recordings of one argument: a file, a run, or the folder of an
 // instance in a run. It adds the instance ids of the recordings in runs to seen.
-func (o *options) findIn(s cmdutil.Streams, arg string, seen map[string]bool) ([]*recording, error) {
+func (o *options) findIn(a *app.App, arg string, seen map[string]bool) ([]*recording, error) {
 	info, err := os.Stat(arg)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -77,18 +78,18 @@ func (o *options) findIn(s cmdutil.Streams, arg string, seen map[string]bool) ([
 		return []*recording{{path: arg}}, nil
 	}
 	ids, dir := o.instances, arg
-	run, err := runner.ReadRun(dir)
-	if errors.Is(err, runner.ErrNotRunFolder) {
+	run, err := runs.Read(dir)
+	if errors.Is(err, runs.ErrNotRunFolder) {
 		if above, id, ok := cmdutil.FindRunAbove(dir); ok && id != "" {
 			ids, dir = []string{id}, above
-			run, err = runner.ReadRun(dir)
+			run, err = runs.Read(dir)
 		}
 	}
 	if err != nil {
 		return nil, cmdutil.RunFolderError(arg, err)
 	}
 	for _, line := range run.ReadErrors {
-		_, _ = fmt.Fprintln(s.Err, "mini: warning:", text.Printable(line)) // best effort
+		_, _ = fmt.Fprintln(a.Err, "mini: warning:", text.Printable(line)) // best effort
 	}
 	var recordings []*recording
 	for _, in := range run.Instances {
@@ -106,9 +107,13 @@ func (o *options) findIn(s cmdutil.Streams, arg string, seen map[string]bool) ([
 // selectAttempts returns the attempt of --attempt. Without the flag, it returns the
 // attempt that counts of each repetition, or only of the first repetition for a
 // branch. If no attempt counts, it returns the newest one.
-func (o *options) selectAttempts(in runner.Instance) []runner.Attempt {
+func (o *options) selectAttempts(in runs.Instance) []runs.Attempt {
 	numbers := []int{o.attempt}
-	if o.attempt == 0 && len(in.Repetitions) > 0 {
+	switch n := len(in.Attempts); {
+	case o.attempt != 0 || n == 0:
+	case len(in.Repetitions) == 0:
+		numbers[0] = in.Attempts[n-1].Number
+	default:
 		numbers = nil
 		for _, r := range in.Repetitions {
 			numbers = append(numbers, r.Attempt)
@@ -117,13 +122,10 @@ func (o *options) selectAttempts(in runner.Instance) []runner.Attempt {
 			numbers = numbers[:1]
 		}
 	}
-	var selected []runner.Attempt
+	var selected []runs.Attempt
 	for _, n := range numbers {
-		for _, a := range slices.Backward(in.Attempts) {
-			if n == 0 || a.Number == n {
-				selected = append(selected, a)
-				break
-			}
+		if a := in.Attempt(n); a != nil {
+			selected = append(selected, *a)
 		}
 	}
 	return selected
@@ -156,8 +158,8 @@ func (r *recording) open() {
 }
 
 // transcript reads the whole recording.
-func (r *recording) transcript() (*trajectories.Transcript, error) {
-	return trajectories.BuildTranscript(r.file.Records)
+func (r *recording) transcript() (*trajectories.Attempt, error) {
+	return trajectories.Fold(r.file.Records)
 }
 
 // folderName makes an untrusted id usable as part of a folder name.

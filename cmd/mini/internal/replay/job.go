@@ -2,22 +2,28 @@ package replay
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/minibench/mini/agent/tools/memory"
+	"github.com/minibench/mini/agent/tools/subagents"
 	"github.com/minibench/mini/agent/worktree"
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
-	"github.com/minibench/mini/cmd/mini/internal/ui/progress"
+	"github.com/minibench/mini/env"
 	envopen "github.com/minibench/mini/env/open"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/replay"
-	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/runner/setup"
+	"github.com/minibench/mini/trajectories"
 )
 
 // attemptResult is the result for one recording, as in the output of --json.
@@ -54,7 +60,7 @@ type summary struct {
 
 // replayAll replays the groups one after the other, and the recordings of a group in
 // parallel. The report also contains the recordings that cannot be replayed.
-func (o *options) replayAll(ctx, kill context.Context, s cmdutil.Streams, groups []*group, recordings []*recording) (*fullReport, error) {
+func (o *options) replayAll(ctx context.Context, a *app.App, groups []*group, recordings []*recording) (*fullReport, error) {
 	start := time.Now()
 	results := map[*recording]*attemptResult{}
 	for _, r := range recordings {
@@ -65,9 +71,9 @@ func (o *options) replayAll(ctx, kill context.Context, s cmdutil.Streams, groups
 			results[r].Format = r.file.Format
 		}
 	}
-	printer := &printer{w: s.Err}
+	printer := &printer{w: a.Err}
 	for _, g := range groups {
-		if err := o.replayGroup(ctx, kill, g, printer, results); err != nil {
+		if err := o.replayGroup(ctx, a, g, printer, results); err != nil {
 			return nil, err
 		}
 	}
@@ -80,8 +86,8 @@ func (o *options) replayAll(ctx, kill context.Context, s cmdutil.Streams, groups
 }
 
 // replayGroup replays the recordings of a group in parallel.
-func (o *options) replayGroup(ctx, kill context.Context, g *group, printer *printer, results map[*recording]*attemptResult) (err error) {
-	sandboxes, err := envopen.New(ctx, kill, g.cfg, g.isDemo, false, "", printer.w, progress.NewObserver(report.NewPlainPrinter(printer, nil).Event))
+func (o *options) replayGroup(ctx context.Context, a *app.App, g *group, printer *printer, results map[*recording]*attemptResult) (err error) {
+	sandboxes, err := a.Sandboxes(ctx, g.cfg, envopen.Options{Demo: g.isDemo, Notes: printer})
 	if err != nil {
 		return err
 	}
@@ -142,7 +148,7 @@ func (o *options) replayOne(ctx context.Context, g *group, sandboxes runner.Sand
 	info := sandbox.Info()
 	result.Image, result.Warnings = info.Image, info.Warnings
 	result.Result, err = replay.Run(ctx, replay.Config{
-		Environment: sandbox, Transcript: t, Command: g.agent.Command, Tools: tools, Scrub: g.cfg.Agent.Scrub,
+		Environment: sandbox, Attempt: t, Command: g.agent.Command, Tools: tools, Scrub: g.cfg.Agent.Scrub,
 		Ignore:                ignore,
 		Worktree:              worktree.Config{Exclude: g.cfg.Agent.PatchExclude, MaxPatch: g.cfg.Agent.MaxPatch},
 		StopAtFirstDivergence: o.stopAtFirst,
@@ -218,4 +224,55 @@ func countDiffering(n int) string {
 		return "1 output differs"
 	}
 	return fmt.Sprintf("%d outputs differ", n)
+}
+
+// newTools returns the tools for the commands of a recording, or nil if the attempt had
+// none. They return the recorded answers, and run the commands of subagents again. Of
+// the configured tools, only those that work within the sandbox and that the recording
+// allowed are available; none contacts other hosts. Without an error, the caller must
+// call closeTools.
+func newTools(ctx context.Context, g *group, r *recording, h trajectories.Header, ignore replay.IgnoreRules) (_ *replay.Tools, closeTools func() error, err error) {
+	hadTools, allowed := recordedTools(h)
+	if !hadTools {
+		return nil, func() error { return nil }, nil
+	}
+	cfg := *g.cfg
+	cfg.Tools.Search, cfg.Tools.Host, cfg.Tools.MCP, cfg.Tools.Allow, cfg.Tools.Recall = nil, nil, nil, nil, false
+	cfg.Memory, cfg.Agents = memory.Config{}, subagents.Config{}
+	tools, err := setup.NewTools(ctx, &cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	toolbox, err := tools.Server(setup.AttemptPaths{Instance: r.row})
+	if err != nil {
+		return nil, nil, errors.Join(err, tools.Close())
+	}
+	replayTools := &replay.Tools{}
+	if toolbox != nil {
+		replayTools.Local = slices.DeleteFunc(toolbox.Capabilities().InSandbox, func(name string) bool { return len(allowed) > 0 && !slices.Contains(allowed, name) })
+		if p, ok := toolbox.(interface {
+			Prepare(ctx context.Context, sandbox env.Environment) error
+		}); ok {
+			replayTools.Prepare = p.Prepare
+		}
+	}
+	children := replay.SubagentReplayer{Journals: trajectories.ChildJournals(r.path), Command: g.agent.Command, Local: replayTools.Local, Ignore: ignore}
+	replayTools.Rerun = children.Rerun
+	return replayTools, tools.Close, nil
+}
+
+// recordedTools reports whether the attempt had tools, and returns the names of those
+// that were allowed; nil allows all.
+func recordedTools(h trajectories.Header) (hadTools bool, allowed []string) {
+	var config struct {
+		Tools *struct {
+			Allow []string `json:"allow"`
+		} `json:"tools"`
+		Skills, Memory, Agents json.RawMessage
+	}
+	_ = json.Unmarshal(h.Config, &config) // other agents' configurations have no tools
+	if config.Tools != nil {
+		allowed = config.Tools.Allow
+	}
+	return config.Tools != nil || len(config.Skills)+len(config.Memory)+len(config.Agents) > 0, allowed
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/rows"
 	"github.com/minibench/mini/cmd/mini/internal/settings"
@@ -35,7 +36,7 @@ type options struct {
 
 // New returns the command mini replay. When kill is canceled, the command kills its
 // sandboxes.
-func New(kill context.Context, s cmdutil.Streams) *cobra.Command {
+func New(a *app.App) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
 		Use:   "replay TRAJ|RUN...",
@@ -54,7 +55,7 @@ up to step N run again, and the rest is a new attempt in the run of -o.`,
   mini replay theirs.traj.json -c environment.image=python:3.12
   mini replay runs/first -i ID --from-step 4 -m gpt-5-mini -o runs/branch`,
 		Args: cmdutil.AtLeastOne("trajectories, or folders of runs"),
-		RunE: func(cmd *cobra.Command, args []string) error { return runReplay(cmd.Context(), kill, s, o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return runReplay(cmd.Context(), a, o, args) },
 	}
 	o.addFlags(cmd.Flags())
 	return cmd
@@ -84,26 +85,33 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 }
 
 // runReplay executes mini replay.
-func runReplay(ctx, kill context.Context, s cmdutil.Streams, o *options, args []string) error {
+func runReplay(ctx context.Context, a *app.App, o *options, args []string) error {
 	if err := o.checkFlags(); err != nil {
 		return err
 	}
-	recordings, err := o.find(s, args)
+	recordings, err := o.find(a, args)
 	if err != nil {
+		return err
+	}
+	if err := a.LoadDotenv(); err != nil {
 		return err
 	}
 	if o.isBranch() {
-		return o.branch(ctx, kill, s, recordings)
+		batch, err := o.prepareBranch(ctx, a, recordings)
+		if err != nil {
+			return usage.Wrap(err)
+		}
+		return batch.Run(ctx, a)
 	}
-	groups, err := o.prepare(ctx, s, recordings)
+	groups, err := o.prepare(ctx, a, recordings)
 	if err != nil {
 		return err
 	}
-	report, err := o.replayAll(ctx, kill, s, groups, recordings)
+	report, err := o.replayAll(ctx, a, groups, recordings)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(o.save(report), o.show(s, report)); err != nil {
+	if err := errors.Join(o.save(report), o.show(a, report)); err != nil {
 		return err
 	}
 	switch {

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/ui"
 	"github.com/minibench/mini/internal/rootdir"
@@ -47,8 +48,8 @@ func writeFile(dir, name string, data []byte) error {
 }
 
 // show prints the report as JSON, or as tables and a summary.
-func (o *options) show(s cmdutil.Streams, rep *fullReport) error {
-	width := ui.Width(s.Out)
+func (o *options) show(a *app.App, rep *fullReport) error {
+	width := ui.Width(a.Out)
 	var b strings.Builder
 	columns, attempts := rep.attempts()
 	b.WriteString(table.Table(width, columns, attempts))
@@ -59,7 +60,7 @@ func (o *options) show(s cmdutil.Streams, rep *fullReport) error {
 		b.WriteString("\n" + strings.Join(table.Wrap(text, width), "\n") + "\n")
 	}
 	b.WriteString("\n" + strings.Join(table.Wrap(rep.totals(), width), "\n") + "\n")
-	return cmdutil.PrintResult(s, o.json, rep, b.String())
+	return cmdutil.PrintResult(a.Streams, o.json, rep, b.String())
 }
 
 // attempts returns a header and a table row for each attempt, and the kinds of the

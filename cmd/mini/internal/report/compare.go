@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/ui"
 	"github.com/minibench/mini/datasets"
@@ -32,7 +33,7 @@ type compareOptions struct {
 }
 
 // NewCompare returns the command mini compare.
-func NewCompare(s cmdutil.Streams) *cobra.Command {
+func NewCompare(a *app.App) *cobra.Command {
 	o := &compareOptions{}
 	cmd := &cobra.Command{
 		Use:   "compare RUN RUN...",
@@ -64,7 +65,7 @@ do not tell.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.maxDropIsSet = cmd.Flags().Changed("max-drop")
-			return o.run(cmd.Context(), s, args)
+			return o.run(cmd.Context(), a, args)
 		},
 	}
 	f := cmd.Flags()
@@ -80,7 +81,7 @@ do not tell.`,
 	return cmd
 }
 
-func (o *compareOptions) run(ctx context.Context, s cmdutil.Streams, dirs []string) error {
+func (o *compareOptions) run(ctx context.Context, a *app.App, dirs []string) error {
 	c, err := o.prepare(dirs)
 	if err != nil {
 		return err
@@ -114,15 +115,15 @@ func (o *compareOptions) run(ctx context.Context, s cmdutil.Streams, dirs []stri
 	}
 	switch {
 	case o.page.file != "":
-		err = o.page.write(ctx, s, dirs, c.Base, c.Missing)
+		err = o.page.write(ctx, a, dirs, c.Base, c.Missing)
 	case o.json:
-		err = cmdutil.WriteJSON(s.Out, result)
+		err = cmdutil.WriteJSON(a.Out, result)
 	case o.csv:
-		err = result.WriteCSV(s.Out, runs)
+		err = result.WriteCSV(a.Out, runs)
 	case o.markdown:
-		err = result.WriteMarkdown(s.Out)
+		err = result.WriteMarkdown(a.Out)
 	default:
-		err = result.Write(s.Out, ui.Width(s.Out))
+		err = result.Write(a.Out, ui.Width(a.Out))
 	}
 	if err != nil || result.Gate == nil {
 		return err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/settings"
 	"github.com/minibench/mini/cmd/mini/internal/web"
@@ -66,10 +67,9 @@ func (o *htmlOptions) check() error {
 }
 
 // write writes the pages of runs.
-func (o *htmlOptions) write(ctx context.Context, s cmdutil.Streams, dirs []string, base int, missing compare.MissingRule) error {
+func (o *htmlOptions) write(ctx context.Context, a *app.App, dirs []string, base int, missing compare.MissingRule) error {
 	// The settings name the variables that hold keys.
-	flags := settings.Flags{FlagSet: pflag.NewFlagSet("", pflag.ContinueOnError)}
-	cfg, err := flags.Merge("mini")
+	cfg, err := a.ConfigWithoutModel(ctx, &settings.Flags{FlagSet: pflag.NewFlagSet("", pflag.ContinueOnError)}, "mini")
 	if err != nil {
 		return usage.Errorf("read the settings, to remove keys from the pages: %w", err)
 	}
@@ -85,12 +85,12 @@ func (o *htmlOptions) write(ctx context.Context, s cmdutil.Streams, dirs []strin
 		return err
 	}
 	if o.file == "-" {
-		return write(s.Out)
+		return write(a.Out)
 	}
 	if err := atomicfile.WriteFunc(o.file, 0o644, write); err != nil {
 		return fmt.Errorf("write %s: %w", o.file, err)
 	}
-	_, _ = fmt.Fprintf(s.Err, "mini: %s: %s, steps of %d of %s, %s; it holds prompts, outputs and paths of the runs\n",
+	_, _ = fmt.Fprintf(a.Err, "mini: %s: %s, steps of %d of %s, %s; it holds prompts, outputs and paths of the runs\n",
 		text.Printable(o.file), text.Count(held.Runs, "run"), held.Attempts, text.Count(held.Of, "attempt"),
 		table.SizeText(size.n)) // best effort
 	return nil
@@ -110,7 +110,7 @@ func (c *countingWriter) Write(p []byte) (int, error) {
 }
 
 // checkHTML checks the statistics of a file that was written with --html.
-func checkHTML(s cmdutil.Streams, file string) error {
+func checkHTML(a *app.App, file string) error {
 	f, err := os.Open(file) //nolint:gosec // G304: the file that the user names
 	if err != nil {
 		return usage.Wrap(err)
@@ -120,6 +120,6 @@ func checkHTML(s cmdutil.Streams, file string) error {
 	if err != nil {
 		return fmt.Errorf("check %s: %w", file, err)
 	}
-	_, err = fmt.Fprintf(s.Out, "%s: %s\n", text.Printable(file), checked)
+	_, err = fmt.Fprintf(a.Out, "%s: %s\n", text.Printable(file), checked)
 	return err
 }

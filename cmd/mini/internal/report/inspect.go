@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/ui/browser"
 	"github.com/minibench/mini/cmd/mini/internal/ui/terminal"
@@ -33,7 +34,7 @@ type inspectOptions struct {
 }
 
 // NewInspect returns the command mini inspect.
-func NewInspect(s cmdutil.Streams) *cobra.Command {
+func NewInspect(a *app.App) *cobra.Command {
 	o := &inspectOptions{}
 	cmd := &cobra.Command{
 		Use:     "inspect [PATH]",
@@ -70,13 +71,13 @@ field searches the ids; label: finds the labels of mini label.`,
 				if f := changedFlag(cmd, "filter", "sort", "reasoning", "no-reasoning", "step"); f != "" {
 					return usage.Errorf("--%s: name a run, a folder or a file; mini inspect . is the current folder", f)
 				}
-				return listKnown(s, o.all, o.json)
+				return listKnown(a, o.all, o.json)
 			}
 			var err error
-			if o.path, err = pathOfRow(s, args[0], o.all); err != nil {
+			if o.path, err = pathOfRow(a, args[0], o.all); err != nil {
 				return err
 			}
-			return o.run(cmd.Context(), s)
+			return o.run(cmd.Context(), a)
 		},
 	}
 	f := cmd.Flags()
@@ -91,14 +92,14 @@ field searches the ids; label: finds the labels of mini label.`,
 	return cmd
 }
 
-func (o *inspectOptions) run(ctx context.Context, s cmdutil.Streams) error {
+func (o *inspectOptions) run(ctx context.Context, a *app.App) error {
 	if err := o.prepare(); err != nil {
 		return err
 	}
-	out, _ := s.Out.(*os.File)
+	out, _ := a.Out.(*os.File)
 	var err error
-	if plain := o.plain || o.json || o.stepIsSet; plain || !canBrowse(s, out) {
-		err = o.print(ctx, s)
+	if plain := o.plain || o.json || o.stepIsSet; plain || !canBrowse(a, out) {
+		err = o.print(ctx, a)
 	} else {
 		err = browser.Run(ctx, browser.Config{
 			Path: o.path, Terminal: out, Filter: o.parsedFilter, FilterText: o.filter, SortOrder: o.sortOrder, AllAttempts: o.all,
@@ -126,27 +127,27 @@ func (o *inspectOptions) prepare() (err error) {
 }
 
 // canBrowse reports whether the terminal supports the full-screen browser.
-func canBrowse(s cmdutil.Streams, out *os.File) bool {
-	if out == nil || !s.OutIsTerminal || !terminal.IsForeground(out) {
+func canBrowse(a *app.App, out *os.File) bool {
+	if out == nil || !a.OutIsTerminal || !terminal.IsForeground(out) {
 		return false
 	}
-	in, _ := s.In.(*os.File)
+	in, _ := a.In.(*os.File)
 	name := os.Getenv("TERM")
 	return in != nil && term.IsTerminal(int(in.Fd())) && name != "" && name != "dumb"
 }
 
 // print prints the list, the trajectory or the step.
-func (o *inspectOptions) print(ctx context.Context, s cmdutil.Streams) error {
+func (o *inspectOptions) print(ctx context.Context, a *app.App) error {
 	p := browser.PrintOptions{
 		Path: o.path, Filter: o.parsedFilter, SortOrder: o.sortOrder, AllAttempts: o.all, JSON: o.json, Reasoning: o.reasoning,
-		Colours: s.OutIsTerminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
+		Colours: a.OutIsTerminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
 	}
 	if o.stepIsSet {
 		p.Step = &o.step
 	}
-	notes, err := browser.Print(ctx, s.Out, p)
+	notes, err := browser.Print(ctx, a.Out, p)
 	for _, n := range notes {
-		_, _ = fmt.Fprintln(s.Err, "mini: cannot read:", text.Printable(n)) // best effort
+		_, _ = fmt.Fprintln(a.Err, "mini: cannot read:", text.Printable(n)) // best effort
 	}
 	return err
 }

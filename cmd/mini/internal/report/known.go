@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/task/sessions"
 	"github.com/minibench/mini/cmd/mini/internal/ui"
@@ -44,28 +45,28 @@ type known struct {
 }
 
 // listKnown prints the sessions of all folders and the runs of the current folder.
-func listKnown(s cmdutil.Streams, all, asJSON bool) error {
-	list, total, err := readKnown(s, all)
+func listKnown(a *app.App, all, asJSON bool) error {
+	list, total, err := readKnown(a, all)
 	switch {
 	case err != nil:
 		return err
 	case asJSON:
-		return writeJSONLines(s.Out, list)
+		return writeJSONLines(a.Out, list)
 	case len(list) == 0:
-		_, err := fmt.Fprintln(s.Out, "no sessions yet, and no runs in this folder; mini inspect PATH shows any trajectory, mini inspect . those of this folder")
+		_, err := fmt.Fprintln(a.Out, "no sessions yet, and no runs in this folder; mini inspect PATH shows any trajectory, mini inspect . those of this folder")
 		return err
 	}
-	return writeKnown(s.Out, list, total)
+	return writeKnown(a.Out, list, total)
 }
 
 // pathOfRow returns the path of a row of the list, if arg is the number of a row and not the name
 // of a file or folder; else arg.
-func pathOfRow(s cmdutil.Streams, arg string, all bool) (string, error) {
+func pathOfRow(a *app.App, arg string, all bool) (string, error) {
 	row, notNumber := strconv.Atoi(arg)
-	if existing(arg) != "" || notNumber != nil {
+	if cmdutil.FileExists(arg) || notNumber != nil {
 		return arg, nil //nolint:nilerr // a path
 	}
-	list, _, err := readKnown(s, all)
+	list, _, err := readKnown(a, all)
 	if err == nil && (row < 1 || row > len(list)) {
 		err = usage.Errorf("%s: there is no such file or folder, and the list of mini inspect has %s", arg, text.Count(len(list), "row"))
 	}
@@ -77,9 +78,9 @@ func pathOfRow(s cmdutil.Streams, arg string, all bool) (string, error) {
 
 // readKnown returns the sessions of all folders and the runs of the current folder, the newest
 // first, and the number of all of them. Without all, it returns at most maxKnown.
-func readKnown(s cmdutil.Streams, all bool) (list []known, total int, err error) {
+func readKnown(a *app.App, all bool) (list []known, total int, err error) {
 	stored := sessions.ListAll(filepath.Join(userdirs.StateDir(), "mini", "sessions"))
-	runs, err := readRuns(s, defaultRuns())
+	runs, err := readRuns(a, defaultRuns())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, err
 	}
@@ -90,8 +91,12 @@ func readKnown(s cmdutil.Streams, all bool) (list []known, total int, err error)
 	list = make([]known, 0, len(stored)+len(runs))
 	for _, session := range stored {
 		i := session.Info()
+		path := i.Journal
+		if cmdutil.FileExists(i.Trajectory) {
+			path = i.Trajectory
+		}
 		list = append(list, known{
-			Kind: "session", Path: cmp.Or(existing(i.Trajectory), i.Journal), Folder: i.Folder, Task: strings.TrimSpace(text.FirstLine(strings.TrimSpace(i.Task))),
+			Kind: "session", Path: path, Folder: i.Folder, Task: strings.TrimSpace(text.FirstLine(strings.TrimSpace(i.Task))),
 			Model: i.Model, Started: i.Started, Outcome: i.End, Cost: i.Cost, CostIsMinimum: i.Unpriced,
 		})
 	}
@@ -143,14 +148,6 @@ func changedFlag(cmd *cobra.Command, names ...string) string {
 		}
 	}
 	return ""
-}
-
-// existing returns path if there is such a file, else "".
-func existing(path string) string {
-	if _, err := os.Stat(path); err != nil {
-		return ""
-	}
-	return path
 }
 
 // shortPath returns path with ~ for the user's home.

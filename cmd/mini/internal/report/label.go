@@ -1,26 +1,28 @@
 package report
 
 import (
+	"io"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/usage"
-	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/labels"
 	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/runner/verdicts"
 )
 
 // NewLabel returns the command mini label.
-func NewLabel(s cmdutil.Streams) *cobra.Command {
+func NewLabel(a *app.App) *cobra.Command {
 	var remove []string
-	var asJSON bool
+	asJSON := false
 	cmd := &cobra.Command{
 		Use:   "label RUN [ID [WORD...]]",
 		Short: "Label instances of a run, or list their labels",
@@ -47,7 +49,7 @@ shows them, and mini inspect finds them: --filter label:flaky.`,
 				return err
 			}
 			if asJSON {
-				return cmdutil.WriteJSON(s.Out, struct {
+				return cmdutil.WriteJSON(a.Out, struct {
 					Format string        `json:"format"`
 					Run    string        `json:"run"`
 					Labels labels.Labels `json:"labels"`
@@ -57,10 +59,12 @@ shows them, and mini inspect finds them: --filter label:flaky.`,
 			for _, id := range slices.SortedFunc(maps.Keys(given), datasets.CompareNatural) {
 				rows = append(rows, []string{id, strings.Join(given[id], ", ")})
 			}
+			text := cmdutil.FormatColumns(rows)
 			if len(rows) == 1 {
-				return cmdutil.PrintResult(s, false, nil, "no labels\n")
+				text = "no labels\n"
 			}
-			return cmdutil.PrintResult(s, false, nil, cmdutil.FormatColumns(rows))
+			_, err = io.WriteString(a.Out, text)
+			return err
 		},
 	}
 	f := cmd.Flags()
@@ -73,7 +77,7 @@ shows them, and mini inspect finds them: --filter label:flaky.`,
 // instance in args, or of all instances.
 func labelsFor(args, remove []string) (labels.Labels, error) {
 	dir := args[0]
-	run, err := runner.ReadRun(dir)
+	run, err := runs.Open(dir)
 	if err != nil {
 		return nil, cmdutil.RunFolderError(dir, err)
 	}
@@ -81,21 +85,21 @@ func labelsFor(args, remove []string) (labels.Labels, error) {
 		if len(remove) > 0 {
 			return nil, usage.Errorf("name the instance that loses the label: mini label %s ID -d %s", text.ShellQuote(dir), remove[0])
 		}
-		all, err := labels.Read(dir)
+		all, err := run.Labels()
 		return all, usage.Wrap(err)
 	}
 	id, add := args[1], args[2:]
 	if err := checkInstance(run, id); err != nil {
 		return nil, usage.Wrap(err)
 	}
-	if len(add)+len(remove) == 0 {
-		all, err := labels.Read(dir)
-		if len(all[id]) == 0 {
-			return labels.Labels{}, usage.Wrap(err)
-		}
-		return labels.Labels{id: all[id]}, nil
+	var words []string
+	if len(add)+len(remove) > 0 {
+		words, err = labels.Change(dir, id, add, remove)
+	} else {
+		var all labels.Labels
+		all, err = run.Labels()
+		words = all[id]
 	}
-	words, err := labels.Change(dir, id, add, remove)
 	if err != nil || len(words) == 0 {
 		return labels.Labels{}, usage.Wrap(err)
 	}
@@ -104,7 +108,7 @@ func labelsFor(args, remove []string) (labels.Labels, error) {
 
 // checkInstance returns an error if the run has neither an attempt at an instance
 // nor a verdict on it.
-func checkInstance(run *runner.Run, id string) error {
+func checkInstance(run *runs.Run, id string) error {
 	_, err := report.FindInstance(run, id)
 	if err != nil && len(verdicts.ReadInstance(run.Dir, id, nil)) > 0 {
 		return nil

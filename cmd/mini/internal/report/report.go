@@ -9,23 +9,27 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/rows"
 	"github.com/minibench/mini/cmd/mini/internal/ui"
 	"github.com/minibench/mini/internal/usage"
-	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/compare"
-	"github.com/minibench/mini/runner/labels"
 	"github.com/minibench/mini/runner/report"
-	"github.com/minibench/mini/runner/verdicts"
+	"github.com/minibench/mini/runner/runs"
 )
 
+// options holds the flags of mini report.
+type options struct {
+	instance string
+	json     bool
+	page     htmlOptions
+	check    string // --html-check
+}
+
 // New returns the command mini report.
-func New(s cmdutil.Streams) *cobra.Command {
-	var instance string
-	var asJSON bool
-	var page htmlOptions
-	var check string
+func New(a *app.App) *cobra.Command {
+	o := &options{}
 	cmd := &cobra.Command{
 		Use:   "report RUN...",
 		Short: "Show the results of a run or of one instance",
@@ -52,69 +56,67 @@ still running.`,
   mini report runs/first runs/second --html report.html`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
-			case check != "" && len(args) > 0:
+			case o.check != "" && len(args) > 0:
 				return usage.Errorf("--html-check takes a file and no run")
-			case check != "" || page.file != "" && len(args) > 0:
+			case o.check != "" || o.page.file != "" && len(args) > 0:
 				return nil
 			case len(args) > 1:
 				return usage.Errorf("mini report shows one run; to put %d into one file, add --html FILE; to compare them, use mini compare", len(args))
 			}
 			return cmdutil.ExactlyOneRun(cmd, args)
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if check != "" {
-				return checkHTML(s, check)
-			}
-			if err := page.check(); err != nil {
-				return err
-			}
-			if page.file != "" {
-				dirs, err := runFolders(args)
-				if err != nil {
-					return err
-				}
-				return page.write(cmd.Context(), s, dirs, 0, compare.Drop)
-			}
-			return showRun(cmd.Context(), s, args[0], instance, asJSON)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return run(cmd.Context(), a, o, args) },
 	}
 	f := cmd.Flags()
-	f.StringVarP(&instance, "instance", "i", "", "show the instance with this `ID`")
-	f.BoolVar(&asJSON, "json", false, "print one JSON document on stdout")
-	page.addFlags(f)
-	f.StringVar(&check, "html-check", "", "recompute the statistics of an HTML `FILE`")
+	f.StringVarP(&o.instance, "instance", "i", "", "show the instance with this `ID`")
+	f.BoolVar(&o.json, "json", false, "print one JSON document on stdout")
+	o.page.addFlags(f)
+	f.StringVar(&o.check, "html-check", "", "recompute the statistics of an HTML `FILE`")
 	cmd.MarkFlagsMutuallyExclusive("html", "html-check", "json")
 	cmd.MarkFlagsMutuallyExclusive("html", "html-check", "instance")
-	cmd.AddCommand(newSubmission(s))
+	cmd.AddCommand(newSubmission(a))
 	return cmd
 }
 
-// showRun prints the report on a run, or on one instance if it is named.
-func showRun(ctx context.Context, s cmdutil.Streams, dir, instance string, asJSON bool) error {
-	run, err := runner.ReadRun(dir)
+// run prints the report on a run, or on one instance if it is named. With --html, it writes a file.
+func run(ctx context.Context, a *app.App, o *options, args []string) error {
+	if o.check != "" {
+		return checkHTML(a, o.check)
+	}
+	if err := o.page.check(); err != nil {
+		return err
+	}
+	if o.page.file != "" {
+		dirs, err := runFolders(args)
+		if err != nil {
+			return err
+		}
+		return o.page.write(ctx, a, dirs, 0, compare.Drop)
+	}
+	run, err := runs.Read(args[0])
 	if err != nil {
-		return cmdutil.RunFolderError(dir, err)
+		return cmdutil.RunFolderError(args[0], err)
 	}
 	var content interface {
 		Write(w io.Writer, width int) error
 	}
-	if instance == "" {
+	if o.instance == "" {
 		content, err = summaryOf(ctx, run)
 	} else {
-		content, err = detailOf(run, instance)
+		content, err = detailOf(run, o.instance)
 	}
 	if err != nil {
 		return usage.Wrap(err)
 	}
-	if asJSON {
-		return cmdutil.WriteJSON(s.Out, content)
+	if o.json {
+		return cmdutil.WriteJSON(a.Out, content)
 	}
-	return content.Write(s.Out, ui.Width(s.Out))
+	return content.Write(a.Out, ui.Width(a.Out))
 }
 
 // summaryOf returns the report on a run. If the rows of its dataset are on this
 // machine, it compares the patches with the gold patches.
-func summaryOf(ctx context.Context, run *runner.Run) (report.Summary, error) {
+func summaryOf(ctx context.Context, run *runs.Run) (report.Summary, error) {
 	summary, err := ui.Explain(run, nil)
 	if u := summary.Unresolved; u != nil && err == nil {
 		err = u.AddGold(rows.GoldPatches(ctx, u.Datasets, u.IDsWithPatch()))
@@ -124,8 +126,8 @@ func summaryOf(ctx context.Context, run *runner.Run) (report.Summary, error) {
 
 // detailOf returns the report on an instance of a run, or on an instance that has
 // verdicts but no attempts.
-func detailOf(run *runner.Run, instance string) (report.Detail, error) {
-	recorded, err := verdicts.Read(run.Dir)
+func detailOf(run *runs.Run, instance string) (report.Detail, error) {
+	recorded, err := run.Verdicts()
 	if err != nil {
 		return report.Detail{}, err
 	}
@@ -138,7 +140,7 @@ func detailOf(run *runner.Run, instance string) (report.Detail, error) {
 			return d, err
 		}
 	}
-	given, err := labels.Read(run.Dir)
+	given, err := run.Labels()
 	if err != nil {
 		d.Unreadable = append(d.Unreadable, err.Error())
 	}

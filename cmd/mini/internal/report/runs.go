@@ -9,18 +9,20 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/ui"
 	"github.com/minibench/mini/internal/table"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/usage"
 	"github.com/minibench/mini/model"
-	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/runner/verdicts"
 )
 
@@ -33,6 +35,7 @@ type listedRun struct {
 	Instances int                 `json:"instances"`
 	Results   int                 `json:"with_result"`
 	Resolved  *report.ResolveRate `json:"resolved,omitempty"` // of the newest evaluation; nil if there is none
+	NoRate    string              `json:"no_rate,omitempty"`  // why the newest evaluation has no rate
 	Cost      model.Cost          `json:"cost"`
 	// CostUnknown counts the instances with calls that have no price: Cost is a
 	// minimum.
@@ -41,7 +44,7 @@ type listedRun struct {
 }
 
 // NewRuns returns the command mini runs.
-func NewRuns(s cmdutil.Streams) *cobra.Command {
+func NewRuns(a *app.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "runs [FOLDER]",
@@ -64,7 +67,7 @@ the cost is that of all.`,
 			if len(args) == 1 {
 				dir = args[0]
 			}
-			return listRuns(s, dir, asJSON)
+			return listRuns(a, dir, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line")
@@ -81,50 +84,52 @@ func defaultRuns() string {
 	return cmdutil.DefaultRunsDir
 }
 
-func listRuns(s cmdutil.Streams, dir string, asJSON bool) error {
-	runs, err := readRuns(s, dir)
+func listRuns(a *app.App, dir string, asJSON bool) error {
+	list, err := readRuns(a, dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return usage.Errorf("%s: there is no such folder; pass the folder that contains your runs", dir)
 	}
 	if err != nil {
 		return usage.Wrap(err)
 	}
-	if len(runs) == 0 && isRunFolder(dir) {
-		return usage.Errorf("%s is a run; see mini report %s", dir, text.ShellQuote(dir))
+	if len(list) == 0 {
+		if _, err := runs.Open(dir); err == nil {
+			return usage.Errorf("%s is a run; see mini report %s", dir, text.ShellQuote(dir))
+		}
 	}
 	if asJSON {
-		return writeJSONLines(s.Out, runs)
+		return writeJSONLines(a.Out, list)
 	}
-	if len(runs) == 0 {
-		_, err := fmt.Fprintf(s.Out, "no runs in %s\n", text.Printable(dir))
+	if len(list) == 0 {
+		_, err := fmt.Fprintf(a.Out, "no runs in %s\n", text.Printable(dir))
 		return err
 	}
-	return writeRuns(s.Out, dir, runs)
+	return writeRuns(a.Out, dir, list)
 }
 
 // readRuns returns the runs in a folder and in its sweeps, the newest first. It prints the
 // names of runs that it cannot read.
-func readRuns(s cmdutil.Streams, dir string) (runs []listedRun, err error) {
+func readRuns(a *app.App, dir string) (list []listedRun, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range entries {
 		for _, path := range runsIn(filepath.Join(dir, e.Name())) {
-			run, err := runner.ReadRun(path)
+			run, err := runs.Read(path)
 			if err == nil {
 				var line listedRun
 				if line, err = newListedRun(run); err == nil {
-					runs = append(runs, line)
+					list = append(list, line)
 				}
 			}
 			if err != nil {
-				_, _ = fmt.Fprintln(s.Err, "mini: cannot read:", text.Printable(err.Error())) // best effort
+				_, _ = fmt.Fprintln(a.Err, "mini: cannot read:", text.Printable(err.Error())) // best effort
 			}
 		}
 	}
-	slices.SortStableFunc(runs, func(a, b listedRun) int { return b.Started.Compare(a.Started) })
-	return runs, nil
+	slices.SortStableFunc(list, func(a, b listedRun) int { return b.Started.Compare(a.Started) })
+	return list, nil
 }
 
 // writeJSONLines writes each value as a line of JSON.
@@ -139,12 +144,7 @@ func writeJSONLines[T any](w io.Writer, values []T) error {
 	return nil
 }
 
-func isRunFolder(dir string) bool {
-	_, err := runner.ReadRun(dir)
-	return err == nil
-}
-
-func newListedRun(run *runner.Run) (listedRun, error) {
+func newListedRun(run *runs.Run) (listedRun, error) {
 	g, err := ui.Summarize(run, nil)
 	if err != nil {
 		return listedRun{}, err
@@ -153,24 +153,26 @@ func newListedRun(run *runner.Run) (listedRun, error) {
 		Folder: run.Dir, State: g.State, Model: g.Model, Dataset: g.Dataset, Instances: g.Instances, Results: g.WithResult,
 		Cost: g.Totals.Cost, CostUnknown: g.Totals.CostUnknown,
 	}
-	r.Resolved = newestRate(run, g)
+	if n := len(g.Verdicts); n > 0 {
+		r.Resolved, r.NoRate = g.Verdicts[n-1].Rate, g.Verdicts[n-1].NoRate
+	} else {
+		r.Resolved = savedRate(run, g)
+	}
 	if len(run.Manifest.Sessions) > 0 {
 		r.Started = run.Manifest.Sessions[0].Started
 	}
 	return r, nil
 }
 
-// newestRate returns the rate of the newest evaluation, or nil if there is none. A folder
-// that was copied without its verdicts may still have verdicts in results.json.
-func newestRate(run *runner.Run, g report.Summary) *report.ResolveRate {
-	if n := len(g.Verdicts); n > 0 {
-		return &g.Verdicts[n-1].Rate
-	}
+// savedRate returns the rate of the verdicts in results.json, or nil if there are none: a
+// folder may have been copied without its verdicts.
+func savedRate(run *runs.Run, g report.Summary) *report.ResolveRate {
 	resolved, graded := 0, false
 	for _, in := range run.Instances {
 		if in.Result != nil && in.Result.Verdict != nil {
-			graded = true
-			if *in.Result.Verdict == string(verdicts.Resolved) {
+			class := verdicts.Class(*in.Result.Verdict)
+			graded = graded || class.IsVerdict()
+			if class == verdicts.Resolved {
 				resolved++
 			}
 		}
@@ -214,6 +216,13 @@ func writeRuns(w io.Writer, dir string, runs []listedRun) error {
 			resolved, interval, report.CostText(r.Cost, r.CostUnknown == 0), started,
 		})
 	}
-	_, err := io.WriteString(w, table.Table(ui.TableWidth(w), "ilssrrrrl", rows))
+	var b strings.Builder
+	b.WriteString(table.Table(ui.TableWidth(w), "ilssrrrrl", rows))
+	for _, r := range runs {
+		if r.NoRate != "" {
+			b.WriteString(table.Paragraph(nameIn(dir, r.Folder)+": "+r.NoRate, ui.TableWidth(w), 0, 3))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -9,13 +9,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/ui"
 	"github.com/minibench/mini/internal/table"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/usage"
-	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/runner/submission"
 )
 
@@ -25,7 +26,7 @@ type submissionOptions struct {
 	json                  bool
 }
 
-func newSubmission(s cmdutil.Streams) *cobra.Command {
+func newSubmission(a *app.App) *cobra.Command {
 	o := &submissionOptions{}
 	cmd := &cobra.Command{
 		Use:   "submission RUN -o FOLDER",
@@ -41,7 +42,7 @@ trajectory in ATIF and the files of the tests.`,
 		Example: `  mini report submission runs/first -o 20260102_my-system
   mini report submission runs/first --layout harbor -o jobs/first`,
 		Args: cmdutil.ExactlyOneRun,
-		RunE: func(_ *cobra.Command, args []string) error { return o.run(s, args[0]) },
+		RunE: func(_ *cobra.Command, args []string) error { return o.run(a, args[0]) },
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
@@ -52,14 +53,14 @@ trajectory in ATIF and the files of the tests.`,
 	return cmd
 }
 
-func (o *submissionOptions) run(s cmdutil.Streams, dir string) error {
+func (o *submissionOptions) run(a *app.App, dir string) error {
 	if o.output == "" {
 		return usage.Errorf("-o FOLDER is required; the leaderboard uses names like 20260102_my-system")
 	}
 	if o.layout != "swebench" && o.layout != "harbor" {
 		return usage.Errorf("--layout %.40q is neither swebench nor harbor", o.layout)
 	}
-	run, err := runner.ReadRun(dir)
+	run, err := runs.Read(dir)
 	if err != nil {
 		return cmdutil.RunFolderError(dir, err)
 	}
@@ -72,7 +73,7 @@ func (o *submissionOptions) run(s cmdutil.Streams, dir string) error {
 			return usage.Wrap(err)
 		}
 		result := map[string]any{"folder": o.output, "trials": trials}
-		return cmdutil.PrintResult(s, o.json, result, fmt.Sprintf("%s: %s\n", text.Printable(o.output), text.Count(trials, "trial")))
+		return cmdutil.PrintResult(a.Streams, o.json, result, fmt.Sprintf("%s: %s\n", text.Printable(o.output), text.Count(trials, "trial")))
 	}
 	summary, err := ui.Summarize(run, nil)
 	if err != nil {
@@ -112,7 +113,7 @@ func (o *submissionOptions) run(s cmdutil.Streams, dir string) error {
 	if err != nil {
 		return usage.Wrap(err)
 	}
-	return o.show(s, res)
+	return o.show(a, res)
 }
 
 // selectScore returns the score of the evaluation with the run id of --run-id, or else
@@ -147,7 +148,7 @@ func nameOf(dir string) string {
 
 // show prints the contents of the folder and what is missing. It returns
 // cmdutil.ErrIncomplete if a prediction, a trajectory or a verdict is missing.
-func (o *submissionOptions) show(s cmdutil.Streams, r submission.Result) error {
+func (o *submissionOptions) show(a *app.App, r submission.Result) error {
 	line := fmt.Sprintf("%s: %s, %d with a trajectory, %d with logs, %s\n", text.Printable(o.output),
 		text.Count(r.Predictions, "prediction"), r.Trajs, r.Logs, table.SizeText(r.Bytes))
 	if len(r.TooLarge) > 0 {
@@ -162,7 +163,7 @@ func (o *submissionOptions) show(s cmdutil.Streams, r submission.Result) error {
 		}
 	}
 	line += "fill in the TODOs in metadata.yaml and README.md\n"
-	err := cmdutil.PrintResult(s, o.json, struct {
+	err := cmdutil.PrintResult(a.Streams, o.json, struct {
 		Folder string `json:"folder"`
 		submission.Result
 	}{o.output, r}, line)

@@ -13,13 +13,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/rows"
 	"github.com/minibench/mini/cmd/mini/internal/web"
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/usage"
-	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/runs"
 )
 
 // defaultPort is the first port that mini view tries.
@@ -35,7 +36,7 @@ type viewOptions struct {
 }
 
 // NewView returns the command mini view.
-func NewView(s cmdutil.Streams) *cobra.Command {
+func NewView(a *app.App) *cobra.Command {
 	o := &viewOptions{}
 	cmd := &cobra.Command{
 		Use:   "view [RUN...]",
@@ -45,15 +46,15 @@ every step of every attempt, and their comparison. The pages follow a run that i
 still running. mini view only reads.
 
 RUN is the folder of a run or a folder that contains runs; it defaults to
-` + cmdutil.DefaultRunsDir + `. Only this machine can open the pages. To see them from another one, forward
-the port with ssh -L. With --host, the address that mini view prints contains a
-secret word that the browser has to send.`,
+` + cmdutil.DefaultRunsDir + `. The address that mini view prints contains a secret word, without which
+other users of this machine cannot open the pages. Other machines cannot connect:
+forward the port with ssh -L, or listen on another address with --host.`,
 		Example: `  mini view runs/first
   mini view runs/first runs/second
   mini view runs/first -i django__django-11099 --step 12`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.stepSet = cmd.Flags().Changed("step")
-			return o.run(cmd.Context(), s, args)
+			return o.run(cmd.Context(), a, args)
 		},
 	}
 	f := cmd.Flags()
@@ -64,7 +65,7 @@ secret word that the browser has to send.`,
 	return cmd
 }
 
-func (o *viewOptions) run(ctx context.Context, s cmdutil.Streams, args []string) error {
+func (o *viewOptions) run(ctx context.Context, a *app.App, args []string) error {
 	if o.port < 0 || o.port > 65535 {
 		return usage.Errorf("--port %d: ports are numbers from 0 to 65535", o.port)
 	}
@@ -97,10 +98,9 @@ func (o *viewOptions) run(ctx context.Context, s cmdutil.Streams, args []string)
 	address := listener.Addr().(*net.TCPAddr) //nolint:errcheck,forcetypeassert // of the network tcp
 	port := strconv.Itoa(address.Port)
 	hosts := []string{"127.0.0.1:" + port, "localhost:" + port, "[::1]:" + port, address.String()}
-	token := ""
+	token := rand.Text() // other users of this machine can connect, too
 	own := address.String()
 	if !address.IP.IsLoopback() {
-		token = rand.Text()
 		own = net.JoinHostPort(o.host, port)
 		hosts = append(hosts, own)
 		if address.IP.IsUnspecified() {
@@ -108,17 +108,17 @@ func (o *viewOptions) run(ctx context.Context, s cmdutil.Streams, args []string)
 			own = net.JoinHostPort(name, port)
 			hosts = append(hosts, append(interfaceAddresses(port), own)...)
 		}
-		page = web.AddParameter(page, "token", token)
 	}
+	page = web.AddParameter(page, "token", token)
 	if o.port != 0 && address.Port != o.port {
-		_, _ = fmt.Fprintf(s.Err, "mini: port %d is in use\n", o.port) // best effort
+		_, _ = fmt.Fprintf(a.Err, "mini: port %d is in use\n", o.port) // best effort
 	}
-	_, _ = fmt.Fprintf(s.Err, "mini: %s at http://%s%s; Ctrl-C ends\n", text.Count(len(dirs), "run"), own, page) // best effort
+	_, _ = fmt.Fprintf(a.Err, "mini: %s at http://%s%s; Ctrl-C ends\n", text.Count(len(dirs), "run"), own, page) // best effort
 	// Ctrl-C is the usual end: there is nothing to save, and it is no failure.
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	if s.Interrupts != nil {
-		defer s.Interrupts.Divert(stopper{ctx, stop})()
+	if a.Interrupts != nil {
+		defer a.Interrupts.Divert(stopper{ctx, stop})()
 	}
 	return web.NewServer(viewer, hosts, token).Serve(ctx, listener)
 }
@@ -190,12 +190,12 @@ func runFolders(args []string) ([]string, error) {
 		}
 	}
 	for _, arg := range args {
-		_, err := runner.ReadIndex(arg)
+		_, err := runs.Detect(arg)
 		if err == nil {
 			add(arg)
 			continue
 		}
-		if !errors.Is(err, runner.ErrNotRunFolder) {
+		if !errors.Is(err, runs.ErrNotRunFolder) {
 			return nil, cmdutil.RunFolderError(arg, err)
 		}
 		entries, readErr := os.ReadDir(arg)
@@ -217,19 +217,19 @@ func runFolders(args []string) ([]string, error) {
 
 // runsIn returns a folder that is a run, or the runs in a folder that is a sweep.
 func runsIn(dir string) []string {
-	if _, err := runner.ReadIndex(dir); err == nil {
+	if _, err := runs.Detect(dir); err == nil {
 		return []string{dir}
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil
 	}
-	var runs []string
+	var found []string
 	for _, e := range entries {
 		sub := filepath.Join(dir, e.Name())
-		if _, err := runner.ReadIndex(sub); err == nil {
-			runs = append(runs, sub)
+		if _, err := runs.Detect(sub); err == nil {
+			found = append(found, sub)
 		}
 	}
-	return runs
+	return found
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/cookiejar"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/report"
 	"github.com/minibench/mini/cmd/mini/internal/web/webtest"
@@ -25,7 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func view(t *testing.T, args ...string) (address string, stop func()) {
 	t.Helper()
 	r, w := io.Pipe()
-	cmd := report.NewView(cmdutil.Streams{Out: io.Discard, Err: w})
+	cmd := report.NewView(app.New(t.Context(), cmdutil.Streams{Out: io.Discard, Err: w}))
 	cmd.SetArgs(append(args, "--port", "0"))
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -49,13 +51,19 @@ func view(t *testing.T, args ...string) (address string, stop func()) {
 	}
 }
 
+// get requests a page as a browser does that opens it first.
 func get(t *testing.T, address string) (code int, body string) {
 	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	browser := &http.Client{Jar: jar}
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := browser.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,8 +83,9 @@ func TestView(t *testing.T) {
 	address, stop := view(t, dir)
 	defer stop()
 	for page, want := range map[string]string{"": "Compare both", "r/1": "second", "compare": "Compare 2 runs", "r/0/i/0": webtest.BigID(0)} {
-		if code, body := get(t, address+page); code != http.StatusOK || !strings.Contains(body, want) {
-			t.Errorf("%s%s: %d, without %q", address, page, code, want)
+		own := strings.Replace(address, "/?", "/"+page+"?", 1)
+		if code, body := get(t, own); code != http.StatusOK || !strings.Contains(body, want) {
+			t.Errorf("%s: %d, without %q", own, code, want)
 		}
 	}
 }
@@ -92,17 +101,21 @@ func TestViewStep(t *testing.T) {
 	}
 }
 
-// With another host, the address contains a token, and no page is served without it.
+// The address contains a token, and no page is served without it.
 func TestViewToken(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	webtest.BigRun(t, dir, 1, 1, 2)
-	address, stop := view(t, dir, "--host", "0.0.0.0")
-	defer stop()
-	port := regexp.MustCompile(`:(\d+)/`).FindStringSubmatch(address)[1]
-	if code, _ := get(t, "http://127.0.0.1:"+port+"/"); code != http.StatusForbidden {
-		t.Errorf("without the token: %d", code)
-	}
-	if !strings.Contains(address, "?token=") {
-		t.Error(address)
+	for _, host := range []string{"127.0.0.1", "0.0.0.0"} {
+		address, stop := view(t, dir, "--host", host)
+		defer stop()
+		port := regexp.MustCompile(`:(\d+)/`).FindStringSubmatch(address)[1]
+		for _, query := range []string{"", "?token=", "?token=AAAA"} {
+			if code, body := get(t, "http://127.0.0.1:"+port+"/"+query); code != http.StatusForbidden || !strings.Contains(body, "open the address that mini view printed") {
+				t.Errorf("%s with %q: %d %s", host, query, code, body)
+			}
+		}
+		if !strings.Contains(address, "?token=") {
+			t.Error(address)
+		}
 	}
 }

@@ -2,7 +2,6 @@ package settings
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/internal/text"
-	"github.com/minibench/mini/internal/usage"
 )
 
 // compatVariable describes how mini treats an environment variable of mini-swe-agent. A variable
@@ -123,14 +121,19 @@ func isZero(value string) bool {
 
 // boundTask returns layers that lower the limits of a single task to those of mini-swe-agent's
 // variables.
-func boundTask(cfg *configs.Resolved, environ []string) ([]configs.Layer, error) {
+func boundTask(overlay *configs.Overlay, environ []string) ([]configs.Layer, error) {
 	var layers []configs.Layer
 	names, values := CompatEnviron(environ)
 	for _, name := range names {
 		key := CompatVariables[name].taskKey
-		current := map[string]float64{"agent.cost_limit": cfg.Agent.CostLimit, "agent.step_limit": float64(cfg.Agent.StepLimit)}[key]
-		limit, err := strconv.ParseFloat(values[name], 64)
-		if key == "" || err == nil && (limit == 0 || current > 0 && current <= limit) {
+		if key == "" {
+			continue
+		}
+		current := 0.0
+		if err := overlay.Decode(key, &current); err != nil {
+			return nil, err
+		}
+		if limit, err := strconv.ParseFloat(values[name], 64); err == nil && (limit == 0 || current > 0 && current <= limit) {
 			continue
 		}
 		l, err := configs.ParseSetting(variableLayer(name), key, values[name])
@@ -140,16 +143,6 @@ func boundTask(cfg *configs.Resolved, environ []string) ([]configs.Layer, error)
 		layers = append(layers, l)
 	}
 	return layers, nil
-}
-
-// CheckCompat returns an error for flags of mini-swe-agent that mini does not have.
-func CheckCompat(set *pflag.FlagSet) error {
-	for flag, answer := range compatFlagAnswers {
-		if set.Changed(flag) {
-			return usage.Errorf("--%s: %s", flag, answer)
-		}
-	}
-	return nil
 }
 
 // compatNotes returns a note for each variable of mini-swe-agent that mini does not know or does
@@ -170,9 +163,46 @@ func compatNotes(environ []string) []string {
 	return notes
 }
 
-// printCompatNotes prints the notes of compatNotes, and those on the files of a configuration.
-func printCompatNotes(w io.Writer, cfg *configs.Resolved) {
-	for _, note := range slices.Concat(compatNotes(os.Environ()), cfg.Notes()) {
-		_, _ = fmt.Fprintln(w, "mini: note:", text.Printable(note))
+// ConfigDirs returns the folders where -c searches for a file after the current one:
+// $MSWEA_CONFIG_DIR, if it is set.
+func ConfigDirs() []string {
+	if dir := os.Getenv("MSWEA_CONFIG_DIR"); dir != "" {
+		return []string{dir}
 	}
+	return nil
 }
+
+// HarnessFlagAnswers maps flags of swebench.harness.run_evaluation and sb-cli submit to advice for
+// mini eval.
+var HarnessFlagAnswers = map[string]string{
+	"dataset_name":        "use --subset SET",
+	"predictions_path":    "use -p PREDS",
+	"instance_ids":        "use -i ID, once for each",
+	"max_workers":         "use -w N",
+	"run_id":              "use --run-id ID",
+	"report_dir":          "use -o FOLDER, where the official summary is too",
+	"output_dir":          "use -o FOLDER, where the official summary is too",
+	"rewrite_reports":     "use mini grade FOLDER, which judges the saved logs again",
+	"overwrite":           "leave it out; what has a verdict that holds is not run again, and -o names another folder",
+	"namespace":           "leave it out; rows name their images",
+	"instance_image_tag":  "leave it out; rows name their images",
+	"env_image_tag":       "leave it out; rows name their images",
+	"force_rebuild":       "leave it out; mini builds no images",
+	"cache_level":         "leave it out; images stay, -c run.image_budget=80GB bounds them, mini images prune removes them",
+	"clean":               "leave it out; images stay, -c run.image_budget=80GB bounds them, mini images prune removes them",
+	"open_file_limit":     "leave it out; mini doctor says whether there are enough",
+	"modal":               "mini runs on container engines; leave it out",
+	"gen_report":          "leave it out; a report is always written",
+	"verify_submission":   "leave it out; predictions are checked before anything runs",
+	"wait_for_evaluation": "leave it out; mini waits",
+}
+
+// AddVisualFlag adds -v. It means --version if it is the only flag, else --visual of
+// mini-swe-agent.
+func AddVisualFlag(f *pflag.FlagSet) {
+	f.BoolP("visual", "v", false, "")
+	f.Lookup("visual").Hidden = true
+}
+
+// IsVersionOnly reports whether -v is the only flag of the command line.
+func IsVersionOnly(f *pflag.FlagSet) bool { return f.Changed("visual") && f.NFlag() == 1 }

@@ -6,9 +6,13 @@ package settings
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -16,6 +20,8 @@ import (
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/internal/usage"
 	"github.com/minibench/mini/internal/userdirs"
+	modelopen "github.com/minibench/mini/model/open"
+	"github.com/minibench/mini/trajectories"
 )
 
 // Flags are the flags that change settings. The options of commands that have settings embed
@@ -27,6 +33,7 @@ type Flags struct {
 	// RecordedLayers are layers above the user's settings and below the profile and -c.
 	RecordedLayers []configs.Layer
 	commandLine    map[string]bool // names of the layers from -c, flags and --profile
+	layers         []configs.Layer // those of Collect; nil if each merge reads them again
 	TopLayers      []configs.Layer // the highest layers, for example of --local
 	// Combination has the varied settings of one run of a sweep. It counts as command line.
 	Combination []configs.Layer
@@ -41,12 +48,14 @@ func (c *Flags) AddFlags(f *pflag.FlagSet) {
 	c.AddConfigFlag(f)
 	f.VarP(new(modelFlag), "model", "m", "`NAME` of the model")
 	AddLocalFlag(f)
-	addProfileFlag(f)
+	f.String("profile", "", "`NAME` of a profile (coder, reviewer, benchmark), or its file")
 	f.String("model-class", "", "client of the model: openai, anthropic or scripted")
 	f.String("environment-class", "", "sandbox: docker, local or bubblewrap")
 	f.Float64P("cost-limit", "l", 0, "cost limit of an attempt in `USD` (default 3; 0: none)")
 	f.Bool("no-autosubmit", false, "do not submit the diff when an attempt reaches a limit")
-	addCompatFlags(f)
+	f.Bool("allow-destructive", false, "run commands such as rm -rf / that are refused otherwise on this machine")
+	f.String("agent-class", "", "") // of mini-swe-agent
+	f.Lookup("agent-class").Hidden = true
 }
 
 // AddConfigFlag adds -c only. Commands that run no agent use it instead of AddFlags.
@@ -82,6 +91,7 @@ var settingFlags = []struct{ flag, key string }{
 	{"agent", "agent.agent_class"},
 	{"cost-limit", "agent.cost_limit"},
 	{"no-autosubmit", "agent.autosubmit"},
+	{"allow-destructive", "policy.allow_destructive"},
 	{"replies", "model.replies"},
 	{"workers", "run.workers"},
 	{"attempts", "run.attempts"},
@@ -105,26 +115,12 @@ var settingFlags = []struct{ flag, key string }{
 // returns an error for variables and flags of mini-swe-agent that mini does not support, and for
 // the names that CheckModelNames rejects.
 func (c *Flags) Resolve(ctx context.Context, builtins ...string) (*configs.Resolved, error) {
-	if err := configs.LoadDotenv(); err != nil { // it may set variables that CheckCompat rejects
-		return nil, err
+	if c.FlagSet.Changed("visual") {
+		return nil, usage.Errorf("--visual: leave it out; a session is shown so by itself, and --plain shows lines only")
 	}
-	if err := CheckCompat(c.FlagSet); err != nil {
-		return nil, err
-	}
-	cfg, err := c.MergeLocal(ctx, builtins...)
-	if err != nil {
-		return nil, err
-	}
-	if c.impliedLocal != "" && c.FlagSet.Lookup("local") != nil {
-		if err := c.resolveLocal(ctx, cfg, c.impliedLocal, "--local="+c.impliedLocal+", from the name of the model"); err != nil {
-			return nil, err
-		}
-		if cfg, err = c.Merge(builtins...); err != nil {
-			return nil, err
-		}
-	}
-	if !cfg.UsesModel() {
-		return cfg, nil
+	cfg, err := c.merge(ctx, true, builtins)
+	if err != nil || !cfg.UsesModel() {
+		return cfg, err
 	}
 	if err := CheckModelNames(cfg); err != nil {
 		return cfg, err
@@ -132,14 +128,86 @@ func (c *Flags) Resolve(ctx context.Context, builtins ...string) (*configs.Resol
 	return cfg, c.checkProviderKey(cfg)
 }
 
-// Merge merges the layers, lowest first: the first built-in configuration, the settings that the
-// model class implies (such as OPENAI_BASE_URL), mini-swe-agent's .env file, the user's file, the
-// shell's variables of mini-swe-agent, the other built-in configurations, RecordedLayers, the profile, -c, flags, Combination and TopLayers.
-// What the name of the model implies comes with the name; see mergeModel.
-func (c *Flags) Merge(builtins ...string) (*configs.Resolved, error) {
-	if err := configs.LoadDotenv(); err != nil {
+// Merge merges the layers of Overlay and checks their values. If --local is set, it adds the settings of
+// resolveLocal as the highest layers, such as the address of the server, the name of a model and a
+// price of zero.
+func (c *Flags) Merge(ctx context.Context, builtins ...string) (*configs.Resolved, error) {
+	return c.merge(ctx, false, builtins)
+}
+
+// merge implements Merge. If isImplied is set, names such as ollama/NAME stand for --local, too.
+func (c *Flags) merge(ctx context.Context, isImplied bool, builtins []string) (*configs.Resolved, error) {
+	overlay, err := c.Overlay(builtins...)
+	if err != nil {
 		return nil, err
 	}
+	value, label := "", ""
+	switch f := c.FlagSet.Lookup("local"); {
+	case f == nil:
+	case f.Changed:
+		value, label = f.Value.String(), "--local"
+	case isImplied && c.impliedLocal != "":
+		value, label = c.impliedLocal, "--local="+c.impliedLocal+", from the name of the model"
+	}
+	if label != "" {
+		if err := c.resolveLocal(ctx, overlay, value, label); err != nil {
+			return nil, err
+		}
+		if overlay, err = c.Overlay(builtins...); err != nil {
+			return nil, err
+		}
+	}
+	return overlay.Check()
+}
+
+// Overlay returns the overlay of the layers, lowest first: the first built-in configuration, the
+// settings that the model class implies (such as OPENAI_BASE_URL), mini-swe-agent's .env file, the
+// user's file, the shell's variables of mini-swe-agent, the other built-in configurations,
+// RecordedLayers, the profile, -c, flags, Combination and TopLayers. What the name of the model implies
+// comes with the name; see implyModel.
+func (c *Flags) Overlay(builtins ...string) (*configs.Overlay, error) {
+	layers := c.layers
+	if layers == nil {
+		var err error
+		if layers, err = c.collect(builtins); err != nil {
+			return nil, err
+		}
+	}
+	layers = slices.Concat(layers, c.Combination, c.TopLayers)
+	if slices.Contains(builtins, Scripted) {
+		layers = dropScripted(layers, c.isCommandLine)
+	}
+	layers, local, err := implyModel(layers, c.isCommandLine)
+	if err != nil {
+		return nil, err
+	}
+	c.impliedLocal = local
+	overlay := configs.NewOverlay(layers...)
+	if vary := overlay.Vary(); len(vary) > 0 && !c.RunsSweeps {
+		return nil, usage.Errorf("%s: only mini bench runs the combinations of a sweep; use a file without vary", vary[0].Origin)
+	}
+	if builtins[0] == "mini" {
+		bounds, err := boundTask(overlay, os.Environ())
+		if err != nil {
+			return nil, err
+		}
+		layers = append(layers, bounds...)
+	}
+	implied, err := modelClassLayers(overlay.Value("model.model_class"))
+	if err != nil {
+		return nil, err
+	}
+	return configs.NewOverlay(slices.Insert(layers, 1, implied...)...), nil // above the first built-in configuration
+}
+
+// Collect reads the layers below Combination. Later calls of Overlay use them and read no files.
+func (c *Flags) Collect(builtins ...string) (err error) {
+	c.layers, err = c.collect(builtins)
+	return err
+}
+
+// collect returns the layers below Combination, and sets commandLine.
+func (c *Flags) collect(builtins []string) ([]configs.Layer, error) {
 	var layers []configs.Layer
 	add := func(l configs.Layer, err error) error {
 		layers = append(layers, l)
@@ -213,54 +281,28 @@ func (c *Flags) Merge(builtins ...string) (*configs.Resolved, error) {
 		}
 		c.commandLine["--"+s.flag] = true
 	}
-	for _, l := range c.Combination {
-		c.commandLine[l.Name] = true
-	}
-	layers = slices.Concat(layers, c.Combination, c.TopLayers)
-	if slices.Contains(builtins, Scripted) {
-		layers = dropScripted(layers, c.commandLine)
-	}
-	cfg, layers, local, err := mergeModel(layers, c.commandLine)
-	if err != nil {
-		return cfg, err
-	}
-	c.impliedLocal = local
-	if vary := cfg.Vary(); len(vary) > 0 && !c.RunsSweeps {
-		return cfg, usage.Errorf("%s: only mini bench runs the combinations of a sweep; use a file without vary", vary[0].Origin)
-	}
-	if builtins[0] == "mini" {
-		bounds, err := boundTask(cfg, os.Environ())
-		if err != nil {
-			return nil, err
-		}
-		layers = append(layers, bounds...)
-	}
-	implied, err := modelClassLayers(cfg.Model.Class)
-	if err != nil {
-		return cfg, err
-	}
-	return configs.Merge(slices.Insert(layers, 1, implied...)...) // above the first built-in configuration
+	return layers, nil
+}
+
+// isCommandLine reports whether the command line, or the combination of a sweep, has a layer.
+func (c *Flags) isCommandLine(layer string) bool {
+	return c.commandLine[layer] || slices.ContainsFunc(c.Combination, func(l configs.Layer) bool { return l.Name == layer })
 }
 
 // Scripted is the built-in configuration of replies from a file.
 const Scripted = "scripted"
 
-// dropScripted removes the configuration Scripted from layers if the layers in explicit name a model,
+// dropScripted removes the configuration Scripted from layers if explicit layers name a model,
 // a route or a class, so that the named model is called. An explicit class "scripted" keeps it.
-func dropScripted(layers []configs.Layer, explicit map[string]bool) []configs.Layer {
-	cfg, _ := configs.Merge(layers...) // the caller returns the error
-	isExplicit := func(layer string) bool { return explicit[layer] }
-	_, isNamed := cfg.IsSet("model.model_name", isExplicit)
-	_, isRouted := cfg.IsSet("model.route", isExplicit)
-	_, hasClass := cfg.IsSet("model.model_class", isExplicit)
-	if hasClass && cfg.Model.Class == Scripted || !hasClass && !isNamed && !isRouted {
+func dropScripted(layers []configs.Layer, isExplicit func(layer string) bool) []configs.Layer {
+	overlay := configs.NewOverlay(layers...)
+	_, isNamed := overlay.IsSet("model.model_name", isExplicit)
+	_, isRouted := overlay.IsSet("model.route", isExplicit)
+	_, hasClass := overlay.IsSet("model.model_class", isExplicit)
+	if hasClass && overlay.Value("model.model_class") == Scripted || !hasClass && !isNamed && !isRouted {
 		return layers
 	}
-	scripted, err := configs.ReadBuiltin(Scripted)
-	if err != nil {
-		return layers
-	}
-	return slices.DeleteFunc(layers, func(l configs.Layer) bool { return l.Name == scripted.Name })
+	return slices.DeleteFunc(layers, func(l configs.Layer) bool { return l.IsBuiltin(Scripted) })
 }
 
 // SettingLayers returns a layer for each pair of key and value in settings. origin is the name of the
@@ -314,4 +356,28 @@ func flagValue(f *pflag.Flag) string {
 	default:
 		return value
 	}
+}
+
+// PrintCostNote validates the cost limits and prints a note about limits that cannot be
+// enforced.
+func PrintCostNote(w io.Writer, cfg *configs.Resolved) error {
+	if !cfg.UsesModel() {
+		return nil
+	}
+	note, err := modelopen.CheckCostLimits(cfg)
+	if err != nil || note == "" {
+		return err
+	}
+	_, err = fmt.Fprintln(w, cmdutil.FormatNote(note))
+	return err
+}
+
+// RecordedSetting returns the value of a setting from the header of a journal, or nil if the header
+// does not contain it.
+func RecordedSetting(h trajectories.Header, key string) any {
+	var config map[string]any
+	_ = json.Unmarshal(h.Config, &config) // the configuration may be missing, or that of another agent
+	section, name, _ := strings.Cut(key, ".")
+	values, _ := config[section].(map[string]any)
+	return values[name]
 }

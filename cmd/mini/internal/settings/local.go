@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,45 +26,36 @@ func AddLocalFlag(f *pflag.FlagSet) {
 	f.Lookup("local").NoOptDefVal = cmdutil.AnyLocalServer
 }
 
-// MergeLocal calls Merge. If --local is set, it adds the settings of resolveLocal as the highest
-// layers, such as the address of the server, the name of a model and a price of zero.
-func (c *Flags) MergeLocal(ctx context.Context, builtins ...string) (*configs.Resolved, error) {
-	cfg, err := c.Merge(builtins...)
-	if err != nil || c.FlagSet.Lookup("local") == nil || !c.FlagSet.Changed("local") {
-		return cfg, err
-	}
-	if err := c.resolveLocal(ctx, cfg, c.FlagSet.Lookup("local").Value.String(), "--local"); err != nil {
-		return nil, err
-	}
-	return c.Merge(builtins...)
-}
-
 // resolveLocal finds the server and its model and stores their settings in TopLayers. Of settings
 // on the command line, it overrides only the address of the server and, unless -c KEY=VALUE sets
 // it, the key variable; it may also append ":latest" to the name of the model. value is that of
 // --local; messages begin with label.
-func (c *Flags) resolveLocal(ctx context.Context, cfg *configs.Resolved, value, label string) error {
+func (c *Flags) resolveLocal(ctx context.Context, overlay *configs.Overlay, value, label string) error {
 	isOnCommandLine := func(keys ...string) bool {
 		for _, key := range keys {
-			if origin, ok := cfg.Origin(key); ok && c.commandLine[origin.Layer] {
+			if origin, ok := overlay.Origin(key); ok && c.isCommandLine(origin.Layer) {
 				return true
 			}
 		}
 		return false
 	}
 	switch {
-	case isOnCommandLine("model.model_class") && cfg.Model.Class == "scripted":
+	case isOnCommandLine("model.model_class") && overlay.Value("model.model_class") == "scripted":
 		return usage.Errorf("--local asks a server, and the scripted model uses no server; leave one out")
-	case cfg.Model.Route.Kind != "":
-		origin, _ := cfg.Origin("model.route.kind")
+	case overlay.Value("model.route.kind") != "":
+		origin, _ := overlay.Origin("model.route.kind")
 		return usage.Errorf("--local is one server, and model.route (%s) has models of its own; leave one out", origin)
 	}
-	isNamed := isOnCommandLine("model.model_name") || c.impliedLocal != ""
-	server, err := findLocalServer(ctx, value, label, cfg.Model.Name, isNamed)
+	var price model.Price
+	if err := overlay.Decode("model.price", &price); err != nil {
+		return err
+	}
+	name, isNamed := overlay.Value("model.model_name"), isOnCommandLine("model.model_name") || c.impliedLocal != ""
+	server, err := findLocalServer(ctx, value, label, name, isNamed)
 	if err != nil {
 		return err
 	}
-	selected, err := selectLocalModel(server, cfg.Model.Name, isNamed)
+	selected, err := selectLocalModel(server, name, isNamed)
 	if err != nil {
 		return err
 	}
@@ -71,12 +64,12 @@ func (c *Flags) resolveLocal(ctx context.Context, cfg *configs.Resolved, value, 
 		settings = append(settings, [2]string{"model.model_class", "openai"})
 	}
 	// Keep only a variable that -c KEY=VALUE sets: that of a file is for the server in the file.
-	if origin, ok := cfg.Origin("model.api_key_env"); !ok || !strings.HasPrefix(origin.Layer, "-c ") {
+	if origin, ok := overlay.Origin("model.api_key_env"); !ok || !strings.HasPrefix(origin.Layer, "-c ") {
 		settings = append(settings, [2]string{"model.api_key_env", server.KeyEnv})
 	}
 	if !isOnCommandLine("model.price.input", "model.price.output", "model.price_as", "model.price_file") {
 		settings = append(settings, [2]string{"model.price_as", `""`}, [2]string{"model.price.free", "true"})
-		settings = append(settings, clearPrice(cfg.Model.Price)...)
+		settings = append(settings, clearPrice(price)...)
 	}
 	if selected.ContextWindow > 0 && !isOnCommandLine("model.context_window") {
 		settings = append(settings, [2]string{"model.context_window", strconv.FormatInt(selected.ContextWindow, 10)})
@@ -107,7 +100,9 @@ func clearPrice(p model.Price) (settings [][2]string) {
 // PrintNotes prints the model and server that --local found, which configurations of mini the names
 // of mini-swe-agent's stand for, and the variables of mini-swe-agent without an effect.
 func (c *Flags) PrintNotes(w io.Writer, cfg *configs.Resolved) {
-	printCompatNotes(w, cfg)
+	for _, note := range slices.Concat(compatNotes(os.Environ()), cfg.Notes()) {
+		_, _ = fmt.Fprintln(w, "mini: note:", text.Printable(note))
+	}
 	if prefix, ok := peerClass(c.FlagSet); ok {
 		class, chosen := c.FlagSet.Lookup("model-class").Value.String(), "the name of the model chooses the class"
 		if prefix != "" {

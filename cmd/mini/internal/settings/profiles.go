@@ -1,15 +1,10 @@
 package settings
 
 import (
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"github.com/minibench/mini/configs"
 )
-
-// addProfileFlag adds --profile.
-func addProfileFlag(f *pflag.FlagSet) {
-	f.String("profile", "", "`NAME` of a profile (coder, reviewer, benchmark), or its file")
-}
 
 // Profile returns the value of --profile, or "".
 func (c *Flags) Profile() string {
@@ -26,4 +21,14 @@ func (c *Flags) profileLayers() ([]configs.Layer, error) {
 	}
 	l, err := configs.ReadProfile(c.Profile(), configs.ProfileDirs()...)
 	return []configs.Layer{l}, err
+}
+
+// ProfileCompletions returns the names of the profiles with descriptions, for shell completion.
+func ProfileCompletions() []string {
+	profiles, _ := configs.Profiles(configs.ProfileDirs()...) // omit unreadable profiles
+	completions := make([]string, len(profiles))
+	for i, p := range profiles {
+		completions[i] = cobra.CompletionWithDesc(p.Name, p.Description)
+	}
+	return completions
 }

@@ -75,58 +75,57 @@ func findProvider(name string) (p provider, short string, ok bool) {
 	return provider{}, name, false
 }
 
-// mergeModel merges layers, with the settings that the name of the model implies: its class,
-// address and key variable, and the name without the provider. They are in place of the layer
-// with the name, so that they override the settings below that layer; settings of
-// the layers named in explicit are kept, unless such a layer lies below that of the name and names
-// another model. A server with a configured address has its own names: only the prefixes of that address
-// and of local servers are removed. local is the value for --local that the name implies, or "".
-func mergeModel(layers []configs.Layer, explicit map[string]bool) (cfg *configs.Resolved, merged []configs.Layer, local string, err error) {
-	cfg, err = configs.Merge(layers...)
-	if err != nil || cfg.Model.Class == "scripted" || cfg.Model.Route.Kind != "" {
-		return cfg, layers, "", err
+// implyModel adds the settings that the name of the model implies to layers: its class, address and key
+// variable, and the name without the provider. They are in place of the layer with the name, so that
+// they override the settings below that layer; explicit settings are kept, unless their layer lies
+// below that of the name and names another model. A server with a configured address has its own
+// names: only the prefixes of that address and of local servers are removed. local is the value for
+// --local that the name implies, or "".
+func implyModel(layers []configs.Layer, isExplicit func(layer string) bool) (_ []configs.Layer, local string, err error) {
+	overlay := configs.NewOverlay(layers...)
+	class := overlay.Value("model.model_class")
+	if class == "scripted" || overlay.Value("model.route.kind") != "" {
+		return layers, "", nil
 	}
-	origin, hasOrigin := cfg.Origin("model.model_name")
-	isExplicit := func(key string) bool {
-		keyOrigin, ok := cfg.Origin(key)
+	origin, hasOrigin := overlay.Origin("model.model_name")
+	isKept := func(key string) bool {
+		keyOrigin, ok := overlay.Origin(key)
 		isOfOtherModel := keyOrigin.Layer != origin.Layer && slices.ContainsFunc(layers, func(l configs.Layer) bool {
 			return l.Name == keyOrigin.Layer && l.Value("model.model_name") != ""
 		})
-		return ok && explicit[keyOrigin.Layer] && !isOfOtherModel
+		return ok && isExplicit(keyOrigin.Layer) && !isOfOtherModel
 	}
-	p, short, ok := findProvider(cfg.Model.Name)
-	if !ok || !hasOrigin || p.answer != "" || p.class != cfg.Model.Class && isExplicit("model.model_class") {
-		return cfg, layers, "", nil
+	p, short, ok := findProvider(overlay.Value("model.model_name"))
+	if !ok || !hasOrigin || p.answer != "" || p.class != class && isKept("model.model_class") {
+		return layers, "", nil
 	}
-	address := cmp.Or(cfg.Model.BaseURL, providerAddress(cfg.Model.Class))
+	address := cmp.Or(overlay.Value("model.base_url"), providerAddress(class))
 	isAtAddress := address != "" && address == p.baseURL
-	isVariable := strings.HasSuffix(origin.Layer, "MSWEA_MODEL_NAME") && p.baseURL == "" && p.class == cfg.Model.Class
+	isVariable := strings.HasSuffix(origin.Layer, "MSWEA_MODEL_NAME") && p.baseURL == "" && p.class == class
 	settings := [][2]string{{"model.model_name", strconv.Quote(short)}}
 	switch {
 	case address != "" && !isAtAddress && !isVariable && p.local == "":
-		return cfg, layers, "", nil
+		return layers, "", nil
 	case address != "":
 	case p.local != "":
 		local = cmp.Or(os.Getenv(p.localEnv), p.local)
-	case p.class != cfg.Model.Class || p.baseURL != "":
+	case p.class != class || p.baseURL != "":
 		for _, s := range [][2]string{{"model.model_class", p.class}, {"model.base_url", strconv.Quote(p.baseURL)}, {"model.api_key_env", p.keyEnv}} {
-			if s[1] != `""` && !isExplicit(s[0]) {
+			if s[1] != `""` && !isKept(s[0]) {
 				settings = append(settings, s)
 			}
 		}
 	}
 	added, err := SettingLayers(origin.Layer, settings) // the origin of the name is that of what it implies
 	if err != nil {
-		return cfg, layers, "", err
+		return nil, "", err
 	}
 	for i := len(layers) - 1; i >= 0; i-- {
 		if layers[i].Name == origin.Layer {
-			layers = slices.Insert(slices.Clone(layers), i+1, added...)
-			break
+			return slices.Insert(slices.Clone(layers), i+1, added...), local, nil
 		}
 	}
-	cfg, err = configs.Merge(layers...)
-	return cfg, layers, local, err
+	return layers, local, nil
 }
 
 // providerAddress returns the address in the provider's variables of a model class, or "".
@@ -174,8 +173,11 @@ func peerClass(set *pflag.FlagSet) (prefix string, ok bool) {
 
 // MergeModel is configs.Merge with the settings that the name of the model implies.
 func MergeModel(layers ...configs.Layer) (*configs.Resolved, error) {
-	cfg, _, _, err := mergeModel(layers, nil)
-	return cfg, err
+	layers, _, err := implyModel(layers, func(string) bool { return false })
+	if err != nil {
+		return nil, err
+	}
+	return configs.Merge(layers...)
 }
 
 // CheckModelNames returns an error for model names that OpenAI or Anthropic do not have: names with
@@ -204,7 +206,7 @@ func checkModelName(cfg *configs.Resolved) error {
 		return usage.Errorf("model %.80q: OpenAI has no such model; use --model-class anthropic -m %.80s, or -c model.base_url=URL for a server that has it", name, short)
 	case ok && p.class != class && p.baseURL == "" && p.local == "":
 		return usage.Errorf("model %.80q: Anthropic has no such model; leave --model-class anthropic out, or say -c model.base_url=URL", name)
-	case ok && short != name && p.baseURL == "" && p.local == "": // a model of a route, since mergeModel removes other prefixes
+	case ok && short != name && p.baseURL == "" && p.local == "": // a model of a route, since implyModel removes other prefixes
 		return usage.Errorf("model %.80q: the provider is not part of the name here; use %.80s", name, short)
 	case ok && p.baseURL != "":
 		return usage.Errorf("model %.80q: use the name %.80s with base_url: %s and api_key_env: %s", name, short, p.baseURL, p.keyEnv)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/settings"
 	"github.com/minibench/mini/env/docker"
@@ -28,7 +29,7 @@ type cleanOptions struct {
 }
 
 // NewClean returns the command mini clean.
-func NewClean(s cmdutil.Streams) *cobra.Command {
+func NewClean(a *app.App) *cobra.Command {
 	o := &cleanOptions{}
 	cmd := &cobra.Command{
 		Use:   "clean",
@@ -37,6 +38,8 @@ func NewClean(s cmdutil.Streams) *cobra.Command {
 that have ended, and lists them. It keeps those of running processes and of
 other hosts, and everything that mini did not create. It also keeps sandboxes
 from mini bench --keep; --kept removes them, except for local folders.
+
+Images that mini pulled or prepared are removed by mini images prune.
 
 mini cannot check processes of another boot or PID namespace. It keeps what they
 created for two days and while it is in use. Older versions of mini did not
@@ -51,11 +54,11 @@ those of other processes, too, also of running ones.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case o.kubernetes:
-				return o.cleanCluster(cmd.Context(), s)
+				return o.cleanCluster(cmd.Context(), a)
 			case len(o.Config) > 0:
 				return usage.Errorf("-c needs --kubernetes: it says which cluster to clean")
 			}
-			return o.clean(cmd.Context(), s)
+			return o.clean(cmd.Context(), a)
 		},
 	}
 	f := cmd.Flags()
@@ -72,7 +75,7 @@ those of other processes, too, also of running ones.`,
 	return cmd
 }
 
-func (o *cleanOptions) clean(ctx context.Context, s cmdutil.Streams) error {
+func (o *cleanOptions) clean(ctx context.Context, a *app.App) error {
 	if o.run != "" && !o.options.IncludeKept {
 		return usage.Errorf("--run needs --kept: it selects the run of the kept sandboxes")
 	}
@@ -84,7 +87,7 @@ func (o *cleanOptions) clean(ctx context.Context, s cmdutil.Streams) error {
 	folders := sweepFolders()
 	engine, err := docker.Open(ctx, docker.EngineConfig{})
 	if err != nil {
-		return errors.Join(o.print(s, hostItems(folders, nil), nil, hintUnknown, false), usage.Wrap(err))
+		return errors.Join(o.print(a, hostItems(folders, nil), nil, hintUnknown, false), usage.Wrap(err))
 	}
 	clean := engine.Clean
 	if o.dryRun {
@@ -93,7 +96,9 @@ func (o *cleanOptions) clean(ctx context.Context, s cmdutil.Streams) error {
 	left, err := clean(ctx, o.options)
 	remaining, listErr := o.listUnknown(ctx, engine)
 	// Print what was removed even after an error.
-	return errors.Join(err, o.print(s, hostItems(folders, left), hostItems(nil, remaining), hintUnknown, err == nil && listErr == nil), listErr, engine.Close())
+	err = errors.Join(err, o.print(a, hostItems(folders, left), hostItems(nil, remaining), hintUnknown, err == nil && listErr == nil), listErr, engine.Close())
+	_, _ = fmt.Fprintln(a.Err, "images that mini pulled or prepared are removed by mini images prune") // best effort
+	return err
 }
 
 const hintUnknown = "check that no mini process uses these, and remove them with --unknown"
@@ -129,30 +134,30 @@ func (o *cleanOptions) listUnknown(ctx context.Context, engine *docker.Engine) (
 // print prints one line on stdout for each item that was removed, or would be without
 // --dry-run, and one on stderr for each remaining item. complete means that everything
 // was listed without an error; hint says what to do about the remaining items.
-func (o *cleanOptions) print(s cmdutil.Streams, removed, remaining []fmt.Stringer, hint string, complete bool) error {
-	enc := json.NewEncoder(s.Out)
+func (o *cleanOptions) print(a *app.App, removed, remaining []fmt.Stringer, hint string, complete bool) error {
+	enc := json.NewEncoder(a.Out)
 	for _, l := range removed {
 		var err error
 		if o.json {
 			err = enc.Encode(l)
 		} else {
-			_, err = fmt.Fprintln(s.Out, text.Printable(l.String()))
+			_, err = fmt.Fprintln(a.Out, text.Printable(l.String()))
 		}
 		if err != nil {
 			return err
 		}
 	}
 	for _, l := range remaining {
-		if _, err := fmt.Fprintln(s.Err, "kept:", text.Printable(l.String())); err != nil {
+		if _, err := fmt.Fprintln(a.Err, "kept:", text.Printable(l.String())); err != nil {
 			return err
 		}
 	}
 	if len(remaining) > 0 {
-		_, err := fmt.Fprintln(s.Err, hint)
+		_, err := fmt.Fprintln(a.Err, hint)
 		return err
 	}
 	if len(removed) == 0 && complete {
-		_, err := fmt.Fprintln(s.Err, "nothing to remove")
+		_, err := fmt.Fprintln(a.Err, "nothing to remove")
 		return err
 	}
 	return nil

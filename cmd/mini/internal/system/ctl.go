@@ -1,6 +1,7 @@
 package system
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,12 +13,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/internal/table"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/usage"
-	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/control"
+	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/runner/runs"
+	"github.com/minibench/mini/trajectories"
+	"github.com/minibench/mini/trajectories/timeline"
 )
 
 // exitNotRunning is the exit code of mini ctl if no batch is running in the folder,
@@ -25,7 +31,7 @@ import (
 const exitNotRunning = 3
 
 // NewCtl returns the command mini ctl.
-func NewCtl(s cmdutil.Streams) *cobra.Command {
+func NewCtl(a *app.App) *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
 		Use:   "ctl RUN [status|pause|resume|drain|requeue ID|kill ID]",
@@ -51,7 +57,7 @@ Exit codes: 0 done, 1 not possible, 2 usage error, 3 no batch is running.`,
   mini ctl runs/first status --json`,
 		Args: ctlArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runCtl(cmd, s.Out, args, asJSON)
+			return runCtl(cmd.Context(), a, args, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
@@ -84,7 +90,7 @@ func ctlArgs(_ *cobra.Command, args []string) error {
 }
 
 // runCtl sends the request to the batch and prints the reply.
-func runCtl(cmd *cobra.Command, out io.Writer, args []string, asJSON bool) error {
+func runCtl(ctx context.Context, a *app.App, args []string, asJSON bool) error {
 	dir, request := args[0], control.Request{Action: control.StatusAction}
 	if len(args) > 1 {
 		request.Action = args[1]
@@ -95,7 +101,7 @@ func runCtl(cmd *cobra.Command, out io.Writer, args []string, asJSON bool) error
 	if err := checkRunFolder(dir); err != nil {
 		return err
 	}
-	reply, err := control.Send(cmd.Context(), dir, request)
+	reply, err := control.Send(ctx, dir, request)
 	if notRunning, ok := errors.AsType[*control.NotRunningError](err); ok {
 		return cmdutil.WithCode(fmt.Errorf("%w; mini report %s shows its results", notRunning, text.ShellQuote(dir)), exitNotRunning)
 	}
@@ -107,13 +113,13 @@ func runCtl(cmd *cobra.Command, out io.Writer, args []string, asJSON bool) error
 	}
 	switch {
 	case asJSON && reply.Status != nil:
-		return json.NewEncoder(out).Encode(reply.Status)
+		return json.NewEncoder(a.Out).Encode(reply.Status)
 	case asJSON:
-		return json.NewEncoder(out).Encode(reply)
+		return json.NewEncoder(a.Out).Encode(reply)
 	case reply.Status != nil:
-		return writeStatus(out, dir, *reply.Status)
+		return writeStatus(a.Out, dir, *reply.Status)
 	}
-	_, err = fmt.Fprintln(out, cmdutil.Sanitize(reply.Text))
+	_, err = fmt.Fprintln(a.Out, cmdutil.Sanitize(reply.Text))
 	return err
 }
 
@@ -139,5 +145,96 @@ func checkRunFolder(dir string) error {
 	if _, err := os.Stat(dir); err != nil {
 		return cmdutil.RunFolderError(dir, err)
 	}
-	return cmdutil.RunFolderError(dir, fmt.Errorf("%s is %w", dir, runner.ErrNotRunFolder))
+	return cmdutil.RunFolderError(dir, fmt.Errorf("%s is %w", dir, runs.ErrNotRunFolder))
+}
+
+// classOrder is the order in which classes are listed.
+var classOrder = [...]trajectories.Class{
+	trajectories.Submitted, trajectories.Limit, trajectories.Provider,
+	trajectories.Environment, trajectories.Interrupted, trajectories.Internal,
+}
+
+// writeStatus prints the state of a batch.
+func writeStatus(w io.Writer, dir string, s control.Status) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s, for %s\n", dir, stateText(s), timeline.FormatDuration(configs.Duration(s.Elapsed)))
+	if q := s.Queue; q != nil {
+		facts := []string{fmt.Sprintf("%d of %d", q.Done, q.Total)}
+		for _, c := range classOrder {
+			if n := q.Classes[c]; n > 0 {
+				facts = append(facts, fmt.Sprintf("%d %s", n, c))
+			}
+		}
+		if q.Skipped > 0 {
+			facts = append(facts, fmt.Sprintf("%d had a result before", q.Skipped))
+		}
+		addFact(&b, "done", strings.Join(facts, ", "))
+		queue := text.Count(len(q.Waiting), "instance")
+		if len(q.Waiting) > 0 {
+			queue += ", next " + q.Waiting[0]
+		}
+		if len(q.Dropped) > 0 {
+			queue += fmt.Sprintf("; %d killed before the start", len(q.Dropped))
+		}
+		addFact(&b, "queue", queue)
+	}
+	for _, p := range s.Providers {
+		text := fmt.Sprintf("%s: %d in flight", p.Endpoint, p.InFlight)
+		if busy := report.ProviderText(p.ProviderState); busy != "" {
+			text += ", " + busy
+		}
+		addFact(&b, "provider", text)
+	}
+	if text := diskText(s.Disk); text != "" {
+		addFact(&b, "disk", text)
+	}
+	if len(s.Running) > 0 {
+		fmt.Fprintf(&b, "\n%-10s %4s  %8s  %8s  %s\n", "doing", "step", "cost", "time", "instance")
+		for _, r := range s.Running {
+			cost := ""
+			if r.Cost > 0 {
+				cost = fmt.Sprintf("$%.2f", r.Cost)
+			}
+			fmt.Fprintf(&b, "%-10s %4d  %8s  %8s  %s\n", r.Phase, r.Step, cost, timeline.FormatDuration(configs.Duration(r.Elapsed)), r.TaskID)
+		}
+	}
+	_, err := io.WriteString(w, cmdutil.Sanitize(strings.TrimSuffix(b.String(), "\n"))+"\n")
+	return err
+}
+
+// addFact appends a line with the name of a fact and its text.
+func addFact(b *strings.Builder, name, text string) { fmt.Fprintf(b, "%-9s %s\n", name, text) }
+
+// stateText describes the state of the batch in a few words.
+func stateText(s control.Status) string {
+	switch q := s.Queue; {
+	case q == nil:
+		return "the agent has finished, and the evaluation is running"
+	case q.Draining:
+		return fmt.Sprintf("draining, %d running", len(q.Working))
+	case q.Paused:
+		return fmt.Sprintf("paused, %d running", len(q.Working))
+	default:
+		return fmt.Sprintf("%d running", len(q.Working))
+	}
+}
+
+// diskText describes the free disk space and the size of the images. It omits
+// unknown figures.
+func diskText(d control.Disk) string {
+	var parts []string
+	if d.RunFree != nil {
+		parts = append(parts, table.SizeText(*d.RunFree)+" free for the run")
+	}
+	if d.EngineFree != nil {
+		parts = append(parts, table.SizeText(*d.EngineFree)+" free for the engine")
+	}
+	if d.ImageBudget != nil {
+		used := "?"
+		if d.Images != nil {
+			used = table.SizeText(*d.Images)
+		}
+		parts = append(parts, fmt.Sprintf("images use %s of %s", used, table.SizeText(*d.ImageBudget)))
+	}
+	return strings.Join(parts, ", ")
 }

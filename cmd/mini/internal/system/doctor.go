@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/bench"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/dryrun"
@@ -33,12 +34,12 @@ import (
 
 // doctorOptions are the flags of mini doctor: those of mini bench, and its own.
 type doctorOptions struct {
-	bench.Options
+	bench      bench.Options
 	kubernetes bool
 }
 
 // NewDoctor returns the command mini doctor.
-func NewDoctor(s cmdutil.Streams) *cobra.Command {
+func NewDoctor(a *app.App) *cobra.Command {
 	o := &doctorOptions{}
 	cmd := &cobra.Command{
 		Use:   "doctor",
@@ -57,10 +58,10 @@ which it starts, examines and removes.`,
   mini doctor --kubernetes -c environment.image=registry.example/python:3.12
   mini doctor --json`,
 		Args: cmdutil.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd.Context(), s, o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd.Context(), a, o) },
 	}
 	f := cmd.Flags()
-	o.AddFlags(f)
+	o.bench.AddFlags(f)
 	// Accept the other flags of mini bench, so that users can reuse its command line.
 	for _, name := range []string{"cost-limit", "no-autosubmit", "redo-existing", "resume-attempts", "force", "dry-run", "progress", "events", "empty-folder"} {
 		_ = f.MarkHidden(name) // an error means that the flag does not exist
@@ -71,15 +72,15 @@ which it starts, examines and removes.`,
 }
 
 // runDoctor runs the checks and prints them.
-func runDoctor(ctx context.Context, s cmdutil.Streams, o *doctorOptions) error {
+func runDoctor(ctx context.Context, a *app.App, o *doctorOptions) error {
 	if o.kubernetes {
 		layer, err := configs.ReadArg("environment.environment_class=kubernetes")
 		if err != nil {
 			return err
 		}
-		o.TopLayers = append(o.TopLayers, layer)
+		o.bench.TopLayers = append(o.bench.TopLayers, layer)
 	}
-	cfg, settingsErr := o.Resolve(ctx, o.BuiltinConfigs()...)
+	cfg, settingsErr := a.Config(ctx, &o.bench.Flags, o.bench.BuiltinConfigs()...)
 	if settingsErr == nil {
 		for _, model := range configs.ModelConfigs(cfg) {
 			_, err := configs.ModelKey(model)
@@ -88,7 +89,7 @@ func runDoctor(ctx context.Context, s cmdutil.Streams, o *doctorOptions) error {
 	}
 	if settingsErr != nil { // a failed check reports it; the other checks use the defaults
 		var err error
-		if cfg, err = builtinSettings(o.BuiltinConfigs()...); err != nil {
+		if cfg, err = builtinSettings(o.bench.BuiltinConfigs()...); err != nil {
 			return err
 		}
 	}
@@ -109,10 +110,10 @@ func runDoctor(ctx context.Context, s cmdutil.Streams, o *doctorOptions) error {
 	if err != nil {
 		settingsErr = err
 	}
-	runDir := cmp.Or(o.Output, ".")
+	runDir := cmp.Or(o.bench.Output, ".")
 	var dirErr error
-	if o.Output != "" {
-		dirErr = runner.CheckFolder(o.Output)
+	if o.bench.Output != "" {
+		dirErr = runner.CheckFolder(o.bench.Output)
 	}
 	cacheDir, _ := datasetopen.CacheDir() // the check of the cache reports an empty path
 	var servers []doctor.Server
@@ -121,25 +122,25 @@ func runDoctor(ctx context.Context, s cmdutil.Streams, o *doctorOptions) error {
 	}
 	c := doctor.Config{
 		Environment: cfg.Environment.Class, HelperDir: cfg.Environment.HelperDir, Platform: cfg.Environment.Platform,
-		MemoryBytes: memoryLimit(container), Workers: cfg.Run.Workers,
+		MemoryBytes: max(0, cmp.Or(container.MemoryBytes, docker.DefaultMemoryBytes)), Workers: cfg.Run.Workers,
 		Servers:    servers,
-		TrySandbox: trySandbox, SettingsError: settingsErr, RunDir: runDir, DirError: dirErr, CacheDir: cacheDir, PingHub: pingHub, Hint: cmdutil.Hint, Terminal: describeTerminal(s),
+		TrySandbox: trySandbox, SettingsError: settingsErr, RunDir: runDir, DirError: dirErr, CacheDir: cacheDir, PingHub: pingHub, Hint: cmdutil.Hint, Terminal: describeTerminal(a),
 	}
-	if len(o.Subsets) > 0 {
+	if len(o.bench.Subsets) > 0 {
 		c.PlanImages = func(ctx context.Context) (doctor.ImagePlan, error) { return o.plan(ctx, cfg) }
 	}
 	var clusterChecks []doctor.Check
 	if configs.UsesCluster(cfg.Environment.Class) {
-		if clusterChecks, err = checkCluster(ctx, s, cfg); err != nil {
+		if clusterChecks, err = checkCluster(ctx, a, cfg); err != nil {
 			return err
 		}
 	}
 	checks := append(doctor.Run(ctx, c), clusterChecks...)
 	failed := slices.Compact(doctor.FailedChecks(checks))
-	if o.JSON {
-		err = cmdutil.WriteJSON(s.Out, map[string]any{"format": "mini-doctor-1", "ready": len(failed) == 0, "checks": checks})
+	if o.bench.JSON {
+		err = cmdutil.WriteJSON(a.Out, map[string]any{"format": "mini-doctor-1", "ready": len(failed) == 0, "checks": checks})
 	} else {
-		err = doctor.Write(s.Out, checks, ui.Width(s.Out))
+		err = doctor.Write(a.Out, checks, ui.Width(a.Out))
 	}
 	switch {
 	case err != nil:
@@ -169,11 +170,6 @@ func builtinSettings(names ...string) (*configs.Resolved, error) {
 	return configs.Merge(layers...)
 }
 
-// memoryLimit returns the memory limit of a sandbox, in bytes; 0 means no limit.
-func memoryLimit(c docker.Config) int64 {
-	return max(0, cmp.Or(c.MemoryBytes, docker.DefaultMemoryBytes))
-}
-
 // pingHub checks that the hub responds.
 func pingHub(ctx context.Context) error {
 	h, err := datasetopen.Hub(hub.Config{})
@@ -188,24 +184,24 @@ func pingHub(ctx context.Context) error {
 // a dataset is not cached.
 func (o *doctorOptions) plan(ctx context.Context, cfg *configs.Resolved) (doctor.ImagePlan, error) {
 	var sources []datasets.Source
-	for _, name := range o.Subsets {
-		source, ok := datasetopen.OpenCached(ctx, name, o.Split)
+	for _, name := range o.bench.Subsets {
+		source, ok := datasetopen.OpenCached(ctx, name, o.bench.Split)
 		switch {
 		case ok:
 			sources = append(sources, source)
 		case ctx.Err() != nil:
 			return doctor.ImagePlan{}, ctx.Err()
 		case datasetopen.IsFileName(name):
-			_, err := datasets.Local(name, o.Split)
+			_, err := datasets.Local(name, o.bench.Split)
 			return doctor.ImagePlan{}, cmp.Or(err, fmt.Errorf("%s is not a dataset file", name))
 		default:
-			if _, err := hub.ParseRef(name, o.Split); err != nil {
+			if _, err := hub.ParseRef(name, o.bench.Split); err != nil {
 				return doctor.ImagePlan{}, err
 			}
 			return doctor.ImagePlan{}, &doctor.NotFetchedError{Dataset: name}
 		}
 	}
-	set, err := datasets.Load(ctx, sources, o.Selection)
+	set, err := datasets.Load(ctx, sources, o.bench.Selection)
 	if err != nil {
 		return doctor.ImagePlan{}, err
 	}
@@ -222,9 +218,9 @@ func (o *doctorOptions) plan(ctx context.Context, cfg *configs.Resolved) (doctor
 }
 
 // describeTerminal describes the terminal on stdout.
-func describeTerminal(s cmdutil.Streams) string {
-	f, ok := s.Out.(*os.File)
-	if !ok || !s.OutIsTerminal {
+func describeTerminal(a *app.App) string {
+	f, ok := a.Out.(*os.File)
+	if !ok || !a.OutIsTerminal {
 		return "stdout is not a terminal"
 	}
 	width, height, err := term.GetSize(int(f.Fd()))

@@ -8,13 +8,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/internal/atomicfile"
 	"github.com/minibench/mini/internal/usage"
 )
 
 // NewKubernetes returns the command mini kubernetes.
-func NewKubernetes(s cmdutil.Streams) *cobra.Command {
+func NewKubernetes(a *app.App) *cobra.Command {
 	cmd := cmdutil.WithSubcommands(&cobra.Command{
 		Use:   "kubernetes",
 		Short: "Print the rights and write the image that a cluster needs",
@@ -22,8 +23,8 @@ func NewKubernetes(s cmdutil.Streams) *cobra.Command {
 --kubernetes checks it, and mini clean --kubernetes removes what is left.`,
 		Example: `  mini kubernetes rbac --namespace bench --user alice | kubectl apply -f -
   mini kubernetes helper-image -o helper.tar`,
-	}, newRBAC(s), newHelperImage(s))
-	addGuard(cmd, s)
+	}, newRBAC(a), newHelperImage(a))
+	addGuard(cmd, a)
 	return cmd
 }
 
@@ -33,7 +34,7 @@ type roleOptions struct {
 	users, groups, serviceAccounts []string
 }
 
-func newRBAC(s cmdutil.Streams) *cobra.Command {
+func newRBAC(a *app.App) *cobra.Command {
 	o := &roleOptions{}
 	cmd := &cobra.Command{
 		Use:   "rbac",
@@ -44,7 +45,7 @@ contact the cluster.`,
 		Example: `  mini kubernetes rbac --namespace bench --user alice | kubectl apply -f -
   mini kubernetes rbac --namespace bench --service-account ci:runner`,
 		Args: cmdutil.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return writeRole(s.Out, o) },
+		RunE: func(*cobra.Command, []string) error { return writeRole(a.Out, o) },
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
@@ -58,7 +59,7 @@ contact the cluster.`,
 // helperImageOptions are the flags of mini kubernetes helper-image.
 type helperImageOptions struct{ output, arch string }
 
-func newHelperImage(s cmdutil.Streams) *cobra.Command {
+func newHelperImage(a *app.App) *cobra.Command {
 	o := &helperImageOptions{}
 	cmd := &cobra.Command{
 		Use:   "helper-image",
@@ -70,7 +71,7 @@ chmod to start. Another version of mini needs another image.`,
 		Example: `  mini kubernetes helper-image -o helper.tar
   crane push helper.tar registry.example/mini-helper:1`,
 		Args: cmdutil.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return o.write(s) },
+		RunE: func(*cobra.Command, []string) error { return o.write(a) },
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
@@ -79,7 +80,7 @@ chmod to start. Another version of mini needs another image.`,
 	return cmd
 }
 
-func (o *helperImageOptions) write(s cmdutil.Streams) error {
+func (o *helperImageOptions) write(a *app.App) error {
 	if o.output == "" {
 		return usage.Errorf("-o is required: the file to write, such as helper.tar")
 	}
@@ -91,7 +92,7 @@ func (o *helperImageOptions) write(s cmdutil.Streams) error {
 	if err != nil {
 		return usage.Wrap(err)
 	}
-	_, err = fmt.Fprintf(s.Out, `wrote %[1]s: %[2]s
+	_, err = fmt.Fprintf(a.Out, `wrote %[1]s: %[2]s
 
 Push it to a registry that the nodes can read, with one of:
 
@@ -113,16 +114,16 @@ Then set in your configuration:
 }
 
 // cleanCluster removes, or lists, what mini processes left behind in a cluster.
-func (o *cleanOptions) cleanCluster(ctx context.Context, s cmdutil.Streams) error {
+func (o *cleanOptions) cleanCluster(ctx context.Context, a *app.App) error {
 	if o.options.IncludeKept || o.run != "" {
 		return usage.Errorf("--kept and --run are for containers: mini keeps no sandboxes in a cluster")
 	}
-	cfg, err := o.Merge("swebench")
+	cfg, err := a.ConfigWithoutModel(ctx, &o.Flags, "swebench")
 	if err != nil {
 		return err
 	}
 	removed, kept, err := sweepCluster(ctx, cfg, o)
 	// Print what was removed even after an error.
-	return errors.Join(err, o.print(s, removed, kept,
+	return errors.Join(err, o.print(a, removed, kept,
 		"the mini process of these may be running; they can be removed after 15 minutes without its heartbeat, or now with --unknown", err == nil))
 }

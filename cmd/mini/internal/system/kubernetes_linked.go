@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/system/doctor"
 	"github.com/minibench/mini/configs"
@@ -39,7 +40,7 @@ const (
 )
 
 // checkCluster checks the configured cluster.
-func checkCluster(ctx context.Context, s cmdutil.Streams, cfg *configs.Resolved) ([]doctor.Check, error) {
+func checkCluster(ctx context.Context, a *app.App, cfg *configs.Resolved) ([]doctor.Check, error) {
 	var reason atomic.Pointer[string]
 	reason.Store(new(string))
 	c := doctor.ClusterConfig{Waiting: func() string { return *reason.Load() }}
@@ -53,7 +54,7 @@ func checkCluster(ctx context.Context, s cmdutil.Streams, cfg *configs.Resolved)
 	}
 	c.Cluster, c.Pod = cluster, pod
 	if pod.Image != "" {
-		_, _ = fmt.Fprintln(s.Err, "mini: checking the cluster with a pod; the pull of its image may take minutes") // best effort
+		_, _ = fmt.Fprintln(a.Err, "mini: checking the cluster with a pod; the pull of its image may take minutes") // best effort
 	}
 	return doctor.RunCluster(ctx, c), nil
 }
@@ -79,7 +80,7 @@ func sweepCluster(ctx context.Context, cfg *configs.Resolved, o *cleanOptions) (
 
 // addGuard adds the subcommand that mini starts itself, to delete its pods if it is
 // killed.
-func addGuard(parent *cobra.Command, s cmdutil.Streams) {
+func addGuard(parent *cobra.Command, a *app.App) {
 	var k kubernetes.Settings
 	cmd := &cobra.Command{
 		Use:    envopen.GuardCommand + " OWNER",
@@ -87,7 +88,7 @@ func addGuard(parent *cobra.Command, s cmdutil.Streams) {
 		Args:   cmdutil.ExactlyOne("the name of an owner"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			// The process that ends may send its signals to this one, too.
-			return kubernetes.Guard(context.WithoutCancel(cmd.Context()), k, args[0], s.In)
+			return kubernetes.Guard(context.WithoutCancel(cmd.Context()), k, args[0], a.In)
 		},
 	}
 	f := cmd.Flags()

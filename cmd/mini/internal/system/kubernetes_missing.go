@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/system/doctor"
 	"github.com/minibench/mini/configs"
 	envopen "github.com/minibench/mini/env/open"
@@ -21,7 +21,7 @@ func writeHelperImage(io.Writer, string) (tag string, err error) {
 	return "", envopen.ErrNoKubernetes
 }
 
-func checkCluster(context.Context, cmdutil.Streams, *configs.Resolved) ([]doctor.Check, error) {
+func checkCluster(context.Context, *app.App, *configs.Resolved) ([]doctor.Check, error) {
 	return nil, envopen.ErrNoKubernetes
 }
 
@@ -29,4 +29,4 @@ func sweepCluster(context.Context, *configs.Resolved, *cleanOptions) (removed, k
 	return nil, nil, envopen.ErrNoKubernetes
 }
 
-func addGuard(*cobra.Command, cmdutil.Streams) {}
+func addGuard(*cobra.Command, *app.App) {}

@@ -13,11 +13,11 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/rows"
 	"github.com/minibench/mini/cmd/mini/internal/settings"
 	"github.com/minibench/mini/cmd/mini/internal/ui"
-	"github.com/minibench/mini/cmd/mini/internal/ui/progress"
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env/docker"
@@ -25,8 +25,7 @@ import (
 	"github.com/minibench/mini/internal/table"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/usage"
-	"github.com/minibench/mini/runner"
-	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/runner/runs"
 )
 
 // shellOptions are the flags of mini shell.
@@ -38,7 +37,7 @@ type shellOptions struct {
 }
 
 // NewShell returns the command mini shell.
-func NewShell(kill context.Context, s cmdutil.Streams) *cobra.Command {
+func NewShell(a *app.App) *cobra.Command {
 	o := &shellOptions{}
 	cmd := &cobra.Command{
 		Use:   "shell [INSTANCE] [-- COMMAND...]",
@@ -58,7 +57,7 @@ With COMMAND, mini runs the command instead of a shell and exits with its code.`
 			if err != nil {
 				return err
 			}
-			return runShell(cmd.Context(), kill, s, o, instance, command)
+			return runShell(cmd.Context(), a, o, instance, command)
 		},
 	}
 	f := cmd.Flags()
@@ -89,8 +88,8 @@ func splitAtDash(cmd *cobra.Command, args []string) (instance string, command []
 }
 
 // runShell runs mini shell.
-func runShell(ctx, kill context.Context, s cmdutil.Streams, o *shellOptions, instance string, command []string) error {
-	cfg, err := o.resolveSandbox(ctx, s, instance)
+func runShell(ctx context.Context, a *app.App, o *shellOptions, instance string, command []string) error {
+	cfg, err := o.resolveSandbox(ctx, a, instance)
 	if err != nil {
 		return usage.Wrap(err)
 	}
@@ -99,12 +98,11 @@ func runShell(ctx, kill context.Context, s cmdutil.Streams, o *shellOptions, ins
 			return usage.Wrap(err)
 		}
 	}
-	plain := report.NewPlainPrinter(s.Err, nil)
-	sandboxes, err := envopen.New(ctx, kill, cfg, false, false, o.run, s.Err, progress.NewObserver(plain.Event))
+	sandboxes, err := a.Sandboxes(ctx, cfg, envopen.Options{Run: o.run})
 	if err != nil {
 		return err
 	}
-	code, err := openShell(ctx, s, cfg, sandboxes, datasets.Instance{ID: instance}, command)
+	code, err := openShell(ctx, a, cfg, sandboxes, datasets.Instance{ID: instance}, command)
 	if err = errors.Join(err, sandboxes.Close()); err != nil {
 		return err
 	}
@@ -117,7 +115,7 @@ func runShell(ctx, kill context.Context, s cmdutil.Streams, o *shellOptions, ins
 // resolveSandbox returns the configuration of the sandbox. With --run, it is based on
 // the configuration of the run; otherwise on that of mini bench, with the image of the
 // instance. Flags and -c override both.
-func (o *shellOptions) resolveSandbox(ctx context.Context, s cmdutil.Streams, instance string) (*configs.Resolved, error) {
+func (o *shellOptions) resolveSandbox(ctx context.Context, a *app.App, instance string) (*configs.Resolved, error) {
 	if o.run != "" {
 		if len(o.Subsets) > 0 {
 			return nil, usage.Errorf("--run and --subset cannot be combined")
@@ -125,12 +123,12 @@ func (o *shellOptions) resolveSandbox(ctx context.Context, s cmdutil.Streams, in
 		if instance == "" {
 			return nil, usage.Errorf("name an instance of %s", o.run)
 		}
-		if _, err := runner.ReadRun(o.run); err != nil {
+		if _, err := runs.Open(o.run); err != nil {
 			return nil, cmdutil.RunFolderError(o.run, err)
 		}
 		o.Config = append([]string{filepath.Join(o.run, "config.yaml")}, o.Config...)
 	}
-	cfg, err := o.Merge("swebench")
+	cfg, err := a.ConfigWithoutModel(ctx, &o.Flags, "swebench")
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +139,7 @@ func (o *shellOptions) resolveSandbox(ctx context.Context, s cmdutil.Streams, in
 	switch {
 	case o.run != "":
 	case len(o.Subsets) > 0 && instance != "":
-		*image, err = o.findImage(ctx, s, cfg, instance)
+		*image, err = o.findImage(ctx, a, cfg, instance)
 	case len(o.Subsets) > 0:
 		err = usage.Errorf("name an instance of %s; mini bench --subset %[1]s --dry-run --json lists them", o.Subsets[0])
 	case *image == "" && instance != "":
@@ -153,8 +151,8 @@ func (o *shellOptions) resolveSandbox(ctx context.Context, s cmdutil.Streams, in
 }
 
 // findImage returns the image of an instance of the datasets in --subset.
-func (o *shellOptions) findImage(ctx context.Context, s cmdutil.Streams, cfg *configs.Resolved, instance string) (string, error) {
-	sources, err := o.OpenAll(ctx, s)
+func (o *shellOptions) findImage(ctx context.Context, a *app.App, cfg *configs.Resolved, instance string) (string, error) {
+	sources, err := o.OpenAll(ctx, a.Streams)
 	if err != nil {
 		return "", err
 	}
@@ -197,7 +195,7 @@ func keptImage(ctx context.Context, run, instance string, attempt int) (string, 
 // openShell starts a sandbox, runs command or a shell in it, and removes the
 // sandbox. It returns the exit code.
 func openShell(
-	ctx context.Context, s cmdutil.Streams, cfg *configs.Resolved, sandboxes *envopen.Sandboxes, in datasets.Instance, command []string,
+	ctx context.Context, a *app.App, cfg *configs.Resolved, sandboxes *envopen.Sandboxes, in datasets.Instance, command []string,
 ) (int, error) {
 	sandbox, err := sandboxes.Start(ctx, in)
 	if err != nil {
@@ -207,19 +205,19 @@ func openShell(
 	container := sandbox.(*envopen.Tracked).Environment.(*docker.Container) //nolint:errcheck // the class is docker
 	shell := docker.ShellOptions{
 		Command: command, Env: shellVariables(envopen.SandboxVariables(cfg.Environment)),
-		Stdin: s.In, Stdout: s.Out, Stderr: s.Err, TTY: s.Interactive && s.OutIsTerminal,
+		Stdin: a.In, Stdout: a.Out, Stderr: a.Err, TTY: a.Interactive && a.OutIsTerminal,
 	}
 	info := container.Info()
 	if shell.TTY {
 		text := fmt.Sprintf("mini: a sandbox of %s, network %s; mini removes it and all changes when this shell exits", info.Image, cmp.Or(cfg.Environment.Network, "none"))
-		for _, line := range table.Wrap(text, ui.Width(s.Out)) {
-			_, _ = fmt.Fprintln(s.Err, line) // best effort
+		for _, line := range table.Wrap(text, ui.Width(a.Out)) {
+			_, _ = fmt.Fprintln(a.Err, line) // best effort
 		}
 	}
 	for _, w := range info.Warnings {
-		_, _ = fmt.Fprintln(s.Err, "mini: warning:", text.Printable(w)) // best effort
+		_, _ = fmt.Fprintln(a.Err, "mini: warning:", text.Printable(w)) // best effort
 	}
-	code, err := withTerminal(s.In, &shell, func() (int, error) { return container.Shell(ctx, shell) })
+	code, err := withTerminal(a.In, &shell, func() (int, error) { return container.Shell(ctx, shell) })
 	if errors.Is(err, syscall.EPIPE) { // the reader of the output has exited
 		code, err = 128+int(syscall.SIGPIPE), nil
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/config"
 	"github.com/minibench/mini/cmd/mini/internal/task/sessions"
@@ -33,7 +34,7 @@ func (o *Options) resumeFlag() string {
 
 // chooseSession sets the session to resume: the one with the number of --resume, or the one that
 // the user chooses from a list. 1 is the session that was used last.
-func (o *Options) chooseSession(ctx context.Context, s cmdutil.Streams) error {
+func (o *Options) chooseSession(ctx context.Context, a *app.App) error {
 	if o.resume {
 		return usage.Errorf("--continue and --resume cannot be combined")
 	}
@@ -52,8 +53,8 @@ func (o *Options) chooseSession(ctx context.Context, s cmdutil.Streams) error {
 		if err != nil || number < 1 || number > len(list) {
 			return usage.Errorf("--resume=%.40s: give a number from 1, the session used last, to %d; mini --resume shows them", o.choice, len(list))
 		}
-	case s.Interactive:
-		if number, err = askForSession(ctx, s, list); err != nil {
+	case a.Interactive:
+		if number, err = askForSession(ctx, a, list); err != nil {
 			return err
 		}
 	default:
@@ -64,8 +65,8 @@ func (o *Options) chooseSession(ctx context.Context, s cmdutil.Streams) error {
 }
 
 // askForSession returns the number of the session that the user chooses.
-func askForSession(ctx context.Context, s cmdutil.Streams, list []sessions.Stored) (number int, err error) {
-	err = config.WithPrompter(s, func(p *ask.Prompter) error {
+func askForSession(ctx context.Context, a *app.App, list []sessions.Stored) (number int, err error) {
+	err = config.WithPrompter(a, func(p *ask.Prompter) error {
 		if err := p.Printf("Sessions of this folder, the one used last first; mini keeps %d. Enter accepts the\nnumber in brackets; Ctrl-C leaves.\n", sessions.Max); err != nil {
 			return err
 		}

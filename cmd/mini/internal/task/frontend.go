@@ -10,11 +10,14 @@ import (
 	"path/filepath"
 
 	"github.com/minibench/mini/agent/worktree/undo"
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/task/sessions"
 	"github.com/minibench/mini/cmd/mini/internal/ui/chat"
 	"github.com/minibench/mini/cmd/mini/internal/ui/chat/history"
 	"github.com/minibench/mini/cmd/mini/internal/ui/chat/plain"
+	rich "github.com/minibench/mini/cmd/mini/internal/ui/chat/term"
+	"github.com/minibench/mini/cmd/mini/internal/ui/terminal"
 	"github.com/minibench/mini/internal/userdirs"
 )
 
@@ -34,16 +37,16 @@ type frontend interface {
 // newFrontend returns the plain frontend for --plain, MINI_PLAIN, or a terminal that does not
 // support the full-screen frontend; otherwise the full-screen frontend. environ is the environment
 // of pagers, draft the initial text of the input field, paths lists the files for completion.
-func newFrontend(s cmdutil.Streams, plainFlag bool, environ []string, draft string, paths func(context.Context) []string) frontend {
+func newFrontend(a *app.App, plainFlag bool, environ []string, draft string, paths func(context.Context) []string) frontend {
 	dumb := os.Getenv("TERM") == "dumb" || os.Getenv("TERM") == ""
 	if !plainFlag && !dumb && os.Getenv("MINI_PLAIN") == "" {
-		if f, ok := newScreenFrontend(s, environ, draft, paths); ok {
+		if f, ok := newScreenFrontend(a, environ, draft, paths); ok {
 			return f
 		}
 	}
-	c := plain.Config{Out: s.Err, Colour: s.Interactive && !dumb && os.Getenv("NO_COLOR") == ""}
-	if f, ok := s.In.(*os.File); ok && s.Interactive {
-		c.Keyboard = plain.NewKeyboard(f, s.Err)
+	c := plain.Config{Out: a.Err, Colour: a.Interactive && !dumb && os.Getenv("NO_COLOR") == ""}
+	if f, ok := a.In.(*os.File); ok && a.Interactive {
+		c.Keyboard = plain.NewKeyboard(f, a.Err)
 	}
 	return plain.New(c)
 }
@@ -67,6 +70,15 @@ type worktree struct {
 	snapshot *undo.Snapshot
 	// snapshotErr is the reason why there is no snapshot.
 	snapshotErr error
+	git         *undo.GitFiles // at the start of the session; nil before
+}
+
+// changedGit returns the names of git's own files that have changed since the start of the session.
+func (t *worktree) changedGit() []string {
+	if t.git == nil {
+		return nil
+	}
+	return t.git.Changed()
 }
 
 // openSnapshot opens the snapshot of a resumed session. If the user has kept the changes, the
@@ -147,4 +159,34 @@ func (t *worktree) Undo(ctx context.Context, seen chat.Changes) (string, error) 
 		text += fmt.Sprintf(" %d changed since, and stay.", n)
 	}
 	return text, nil
+}
+
+// screenFrontend is the full-screen frontend with the history of tasks.
+type screenFrontend struct {
+	*rich.Frontend
+	messages *cmdutil.Messages // shown by the frontend while it is open
+}
+
+// newScreenFrontend opens the full-screen frontend; ok is false if the terminal does not
+// support it. environ is the environment of pagers, paths lists the files for completion.
+func newScreenFrontend(a *app.App, environ []string, draft string, paths func(context.Context) []string) (f screenFrontend, ok bool) {
+	m, ok := a.Err.(*cmdutil.Messages)
+	if !ok || m.File() == nil || !a.Interactive || !terminal.IsForeground(m.File()) {
+		return f, false
+	}
+	h := taskHistory(a.Err)
+	f = screenFrontend{messages: m, Frontend: rich.Start(rich.Config{
+		Terminal: m.File(), Environ: environ, Draft: draft, History: h.Entries(), SaveInput: func(text string) { _ = h.Add(text) }, Paths: paths, // best effort
+	})}
+	m.Divert(func(line string) { f.ShowNotice(chat.Notice{Text: line}) }, false)
+	return f, true
+}
+
+// Close restores the terminal.
+func (f screenFrontend) Close() {
+	err := f.Frontend.Close()
+	f.messages.Divert(nil, false)
+	if err != nil {
+		_, _ = fmt.Fprintln(f.messages, "mini:", cmdutil.Sanitize(err.Error()))
+	}
 }

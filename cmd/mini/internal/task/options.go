@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,16 +16,15 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/config"
 	"github.com/minibench/mini/cmd/mini/internal/settings"
 	"github.com/minibench/mini/cmd/mini/internal/ui/chat"
-	"github.com/minibench/mini/cmd/mini/internal/ui/progress"
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
 	envopen "github.com/minibench/mini/env/open"
 	"github.com/minibench/mini/internal/usage"
-	"github.com/minibench/mini/runner/report"
 )
 
 // Options are the flags of mini without a subcommand.
@@ -46,7 +47,7 @@ type Options struct {
 // AddFlags adds the flags of mini without a subcommand.
 func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVarP(&o.task, "task", "t", "", "what to do; - reads it from stdin")
-	f.BoolVarP(&o.yolo, "yolo", "y", false, "run commands without asking")
+	f.BoolVarP(&o.yolo, "yolo", "y", false, "run commands without asking, also those that leave the folder")
 	f.BoolVar(&o.resume, "continue", false, "resume the last session of this folder")
 	f.StringVar(&o.choice, "resume", "", "choose a session of this folder to resume, or give its `NUMBER`")
 	f.Lookup("resume").NoOptDefVal = chooseFromList
@@ -74,27 +75,30 @@ const maxTask = 10 << 20
 const taskID = "task"
 
 // Run runs one task and, as long as the user asks for one, another conversation in the same folder.
-func Run(ctx, kill context.Context, s cmdutil.Streams, o *Options) error {
+func Run(ctx context.Context, a *app.App, o *Options) error {
 	if o.choice != "" {
-		if err := o.chooseSession(ctx, s); err != nil {
+		if err := o.chooseSession(ctx, a); err != nil {
 			return err
 		}
 	}
 	if o.resume {
-		if err := o.useSessionSettings(s.Err); err != nil {
+		if err := a.LoadDotenv(); err != nil {
+			return err
+		}
+		if err := o.useSessionSettings(a.Err); err != nil {
 			return usage.Wrap(err)
 		}
 	}
-	cfg, err := resolveConfig(ctx, s, &o.Flags)
+	cfg, err := resolveConfig(ctx, a, &o.Flags)
 	if err != nil {
 		return err
 	}
 	for {
-		t, err := o.newSession(s, cfg)
+		t, err := o.newSession(a, cfg)
 		if err != nil {
 			return err
 		}
-		err = t.run(ctx, kill)
+		err = t.run(ctx)
 		if t.chat == nil || ctx.Err() != nil || err != nil && !errors.Is(err, agent.ErrInterrupted) {
 			return err
 		}
@@ -108,19 +112,19 @@ func Run(ctx, kill context.Context, s cmdutil.Streams, o *Options) error {
 			case t.instance.ProblemStatement != "":
 				message = "mini: interrupted before the agent began"
 			}
-			_, werr := fmt.Fprintln(s.Err, message)
+			_, werr := fmt.Fprintln(a.Err, message)
 			return errors.Join(cmdutil.ErrSessionEnded, werr)
 		case !isNew:
 			return err
 		}
-		if _, err := fmt.Fprintln(s.Err, "mini: a new conversation begins"); err != nil {
+		if _, err := fmt.Fprintln(a.Err, "mini: a new conversation begins"); err != nil {
 			return err
 		}
 		next := *o // what the flags say about the task is done
 		next.task, next.HasTask, next.resume, next.session = task, task != "", false, ""
 		next.draft = t.frontend.Draft()
 		o = &next
-		if cfg, err = o.Resolve(ctx, config.BuiltinConfigByKind["task"]); err != nil {
+		if cfg, err = a.Config(ctx, &o.Flags, config.BuiltinConfigByKind["task"]); err != nil {
 			return err
 		}
 		cfg.Agent.Mode, o.yolo = mode.String(), false
@@ -128,25 +132,25 @@ func Run(ctx, kill context.Context, s cmdutil.Streams, o *Options) error {
 }
 
 // newSession returns a session for the options.
-func (o *Options) newSession(s cmdutil.Streams, cfg *configs.Resolved) (*session, error) {
-	mode, err := o.check(s, cfg)
+func (o *Options) newSession(a *app.App, cfg *configs.Resolved) (*session, error) {
+	mode, err := o.check(a, cfg)
 	if err == nil {
-		err = o.readTask(s)
+		err = o.readTask(a)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if _, configured := cfg.Origin("model.stream"); !configured && s.Interactive {
+	if _, configured := cfg.Origin("model.stream"); !configured && a.Interactive {
 		cfg.Model.Stream = true // a user is watching
 	}
-	if origin, _ := cfg.Origin("agent.plain_reply"); origin.IsBuiltin() && s.Interactive && cfg.Agent.ConfirmExit && !o.exitImmediately {
+	if origin, _ := cfg.Origin("agent.plain_reply"); origin.IsBuiltin() && a.Interactive && cfg.Agent.ConfirmExit && !o.exitImmediately {
 		cfg.Agent.PlainReply = agent.PlainReplyAsk
 	}
-	return &session{Streams: s, options: o, cfg: cfg, mode: mode, instance: datasets.Instance{ID: taskID, ProblemStatement: o.task}}, nil
+	return &session{Streams: a.Streams, app: a, options: o, cfg: cfg, mode: mode, instance: datasets.Instance{ID: taskID, ProblemStatement: o.task}}, nil
 }
 
 // check returns the mode of the session. It returns an error for settings that cannot be combined.
-func (o *Options) check(s cmdutil.Streams, cfg *configs.Resolved) (chat.Mode, error) {
+func (o *Options) check(a *app.App, cfg *configs.Resolved) (chat.Mode, error) {
 	mode, err := chat.ParseMode(cfg.Agent.Mode)
 	if o.yolo {
 		mode = chat.Yolo
@@ -158,13 +162,13 @@ func (o *Options) check(s cmdutil.Streams, cfg *configs.Resolved) (chat.Mode, er
 		return mode, usage.Errorf("--continue writes to the files of that session; leave -o out")
 	case o.resume && !envopen.IsHostClass(cfg.Environment.Class):
 		return mode, usage.Errorf("--continue is for sessions on this machine: the container of the last one is gone, and so are its files")
-	case o.events == "-" && s.Interactive && s.OutIsTerminal:
+	case o.events == "-" && a.Interactive && a.OutIsTerminal:
 		return mode, usage.Errorf("--events - would print events on the terminal that shows the session; redirect stdout, or name a file")
-	case !o.HasTask && !o.resume && !s.Interactive:
+	case !o.HasTask && !o.resume && !a.Interactive:
 		return mode, usage.Errorf("no task is given: pass -t TASK, or -t - to read it from stdin; see mini --help")
-	case !s.Interactive && mode == chat.Human:
+	case !a.Interactive && mode == chat.Human:
 		return mode, usage.Errorf("there is no terminal to write commands on; -y lets the model run its own")
-	case !s.Interactive && mode != chat.Yolo:
+	case !a.Interactive && mode != chat.Yolo:
 		return mode, usage.Errorf("there is no terminal to ask on before each command; -y runs them without asking")
 	}
 	return mode, nil
@@ -172,9 +176,9 @@ func (o *Options) check(s cmdutil.Streams, cfg *configs.Resolved) (chat.Mode, er
 
 // readTask reads the task from stdin for "-t -" and normalizes line ends. An empty task of -t is an
 // error.
-func (o *Options) readTask(s cmdutil.Streams) error {
+func (o *Options) readTask(a *app.App) error {
 	if o.task == "-" {
-		text, err := io.ReadAll(io.LimitReader(s.In, maxTask+1))
+		text, err := io.ReadAll(io.LimitReader(a.In, maxTask+1))
 		if err != nil {
 			return fmt.Errorf("read task: %w", err)
 		}
@@ -191,12 +195,11 @@ func (o *Options) readTask(s cmdutil.Streams) error {
 }
 
 // newSandboxes returns the sandboxes of a task: the current folder or, if configured, a container.
-func newSandboxes(ctx, kill context.Context, cfg *configs.Resolved, w io.Writer) (*envopen.Sandboxes, error) {
-	plain := report.NewPlainPrinter(w, nil)
+func newSandboxes(ctx context.Context, a *app.App, cfg *configs.Resolved) (*envopen.Sandboxes, error) {
 	if !envopen.IsHostClass(cfg.Environment.Class) && cfg.Environment.Image == "" {
 		return nil, usage.Errorf("no image is given: add -c environment.image=NAME")
 	}
-	sandboxes, err := envopen.New(ctx, kill, cfg, false, false, "", w, progress.NewObserver(plain.Event))
+	sandboxes, err := a.Sandboxes(ctx, cfg, envopen.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -208,4 +211,42 @@ func newSandboxes(ctx, kill context.Context, cfg *configs.Resolved, w io.Writer)
 		return nil, errors.Join(err, sandboxes.Close())
 	}
 	return sandboxes, nil
+}
+
+// resolveConfig returns the configuration of a task. If the model or its key is missing, and the
+// user is at a terminal, it asks for them and saves the answers.
+func resolveConfig(ctx context.Context, a *app.App, c *settings.Flags) (*configs.Resolved, error) {
+	builtin := config.BuiltinConfigByKind["task"]
+	cfg, err := a.Config(ctx, c, builtin)
+	if err != nil {
+		return nil, err
+	}
+	if hasModel(cfg) || !a.Interactive {
+		c.PrintNotes(a.Err, cfg)
+		return cfg, nil
+	}
+	missing := "no model is set up yet"
+	if m := cfg.Model; m.Name != "" {
+		missing = fmt.Sprintf("there is no key for %.80s: %s is not set", m.Name, m.APIKeyEnv)
+	}
+	_, _ = fmt.Fprintf(a.Err, "mini: %s.\n\n", missing)
+	answers, err := config.SetUp(ctx, a, cfg)
+	if err != nil {
+		return nil, usage.Wrap(err)
+	}
+	if !answers.IsReady() {
+		return nil, usage.Errorf("%s is not set yet: export %s=..., and start mini again", answers.KeyEnv, answers.KeyEnv)
+	}
+	if c.TopLayers, err = answers.Layers(); err != nil { // the answers override the flags
+		return nil, err
+	}
+	return a.Config(ctx, c, builtin)
+}
+
+// hasModel reports whether every model has a name, and a key or a server that may need none.
+func hasModel(cfg *configs.Resolved) bool {
+	return !slices.ContainsFunc(configs.ModelConfigs(cfg), func(resolved *configs.Resolved) bool {
+		m := resolved.Model
+		return m.Class != "scripted" && (m.Name == "" || m.BaseURL == "" && os.Getenv(m.APIKeyEnv) == "")
+	})
 }

@@ -8,9 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/minibench/mini/internal/text"
-
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/trajectories"
@@ -20,7 +19,6 @@ import (
 // submission unless it was submitted automatically. Without an outcome, it does nothing. It returns
 // the error that the command ends with, without runErr, which the caller adds.
 func (t *session) conclude(out trajectories.Outcome, runErr error) error {
-	s := t.Streams
 	if out.Class == "" {
 		return nil
 	}
@@ -33,14 +31,9 @@ func (t *session) conclude(out trajectories.Outcome, runErr error) error {
 	if len(text) > 0 {
 		message = "mini: " + cmdutil.Sanitize(strings.Join(text, "\n")) + "\n" + message
 	}
-	_, err := fmt.Fprintln(s.Err, message)
+	_, err := fmt.Fprintln(t.Err, message)
 	if len(out.Submission) > 0 && !out.Autosubmitted {
-		text := string(out.Submission)
-		if s.OutIsTerminal {
-			text = cmdutil.Sanitize(text)
-		}
-		_, werr := io.WriteString(s.Out, text)
-		err = errors.Join(err, werr)
+		err = errors.Join(err, t.PrintText(string(out.Submission)))
 	}
 	switch {
 	case err != nil || runErr != nil:

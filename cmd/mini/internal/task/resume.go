@@ -63,8 +63,9 @@ func (t *session) readResumeState() error {
 	if err != nil {
 		return err
 	}
-	recorded, configured := protocolOf(state.Header), cmp.Or(t.cfg.Agent.Protocol, protocol.Text)
-	switch class := state.Header.EnvironmentClass; {
+	recorded, _ := settings.RecordedSetting(state.Attempt.Header, "agent.protocol").(string)
+	recorded, configured := cmp.Or(recorded, protocol.Text), cmp.Or(t.cfg.Agent.Protocol, protocol.Text)
+	switch class := state.Attempt.Header.EnvironmentClass; {
 	case class != t.cfg.Environment.Class:
 		return fmt.Errorf("the session used the %s environment; pass --environment-class %s", class, class)
 	case recorded != configured:
@@ -79,12 +80,6 @@ func (t *session) readResumeState() error {
 		t.addTask(nextTask)
 	}
 	return nil
-}
-
-// protocolOf returns the protocol that a journal was recorded with.
-func protocolOf(h trajectories.Header) string {
-	name, _ := settings.RecordedSetting(h, "agent.protocol").(string)
-	return cmp.Or(name, protocol.Text)
 }
 
 // askNextTask shows the state of a resumed session. It asks for the next task if the session is
@@ -120,7 +115,7 @@ func (t *session) askNextTask(ctx context.Context) error {
 func (t *session) addTask(text string) {
 	switch all := joinTexts(t.pending, text); {
 	case all == "":
-	case len(t.resume.Entries) == 0:
+	case len(t.resume.Attempt.Entries) == 0:
 		t.instance.ProblemStatement = joinTexts(cmp.Or(text, t.instance.ProblemStatement), t.pending)
 	case t.resume.Submitted:
 		t.inbox.FollowUp(all)
@@ -141,7 +136,7 @@ const maxRecapLines = 8
 
 // recap describes the state of a resumed session.
 func (t *session) recap() string {
-	text := fmt.Sprintf("mini: resuming the session of %s, after %s", t.stored.Started.Local().Format("2 January 15:04"), text.Count(t.resume.Steps, "step"))
+	text := fmt.Sprintf("mini: resuming the session of %s, after %s", t.stored.Started.Local().Format("2 January 15:04"), text.Count(t.resume.Attempt.Totals.Own.Steps, "step"))
 	if out, ended, err := trajectories.ReadOutcome(t.files.journal); err == nil && ended {
 		text += " (" + out.ExitStatus + ")"
 	}
@@ -163,7 +158,7 @@ func (t *session) recap() string {
 
 // lastEntry returns the text of the last message with one of the causes; "" if there is none.
 func (t *session) lastEntry(causes ...trajectories.Cause) string {
-	for _, e := range slices.Backward(t.resume.Entries) {
+	for _, e := range slices.Backward(t.resume.Attempt.Entries) {
 		if slices.Contains(causes, e.Cause) {
 			return e.Content
 		}

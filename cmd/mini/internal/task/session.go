@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/agent/events"
+	"github.com/minibench/mini/agent/worktree/undo"
+	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/settings"
 	"github.com/minibench/mini/cmd/mini/internal/task/projectdocs"
@@ -22,6 +25,7 @@ import (
 	"github.com/minibench/mini/env"
 	envopen "github.com/minibench/mini/env/open"
 	"github.com/minibench/mini/internal/usage"
+	"github.com/minibench/mini/internal/userdirs"
 	"github.com/minibench/mini/internal/version"
 	modelopen "github.com/minibench/mini/model/open"
 	"github.com/minibench/mini/model/route"
@@ -34,6 +38,7 @@ import (
 // session is one session with the agent, interactive or not.
 type session struct {
 	cmdutil.Streams
+	app      *app.App
 	options  *Options
 	cfg      *configs.Resolved
 	mode     chat.Mode
@@ -56,7 +61,7 @@ type session struct {
 	resume    *agent.ResumeState // state to continue from; nil for a new session
 	pending   string             // messages that the model has not received before the session was resumed
 
-	modelSwitch  *route.Switch
+	modelSwitch  *route.Route
 	modelChanges map[string]trajectories.ModelChange // of the models that the user has switched to, and of the first one
 	journalMu    sync.Mutex
 	journal      *trajectories.Journal     // nil until the attempt begins
@@ -64,7 +69,7 @@ type session struct {
 }
 
 // run runs the session from setup to cleanup.
-func (t *session) run(ctx, kill context.Context) (err error) {
+func (t *session) run(ctx context.Context) (err error) {
 	t.inbox, t.bus = agent.NewInbox(), events.NewBus()
 	defer func() { err = errors.Join(err, t.tools.Close()) }()
 	if err := t.prepare(ctx); err != nil {
@@ -80,7 +85,7 @@ func (t *session) run(ctx, kill context.Context) (err error) {
 	if t.options.events == "-" {
 		t.Out = io.Discard // the last event contains the submission
 	}
-	if t.sandboxes, err = newSandboxes(ctx, kill, t.cfg, t.Err); err != nil {
+	if t.sandboxes, err = newSandboxes(ctx, t.app, t.cfg); err != nil {
 		return err
 	}
 	out, err := t.converse(ctx)
@@ -93,7 +98,7 @@ func (t *session) prepare(ctx context.Context) (err error) {
 	if t.agent, err = setup.NewAgent(t.cfg, []datasets.Instance{t.instance}); err != nil {
 		return err
 	}
-	if t.models, err = modelopen.New(t.cfg, false, []datasets.Instance{t.instance}); err == nil {
+	if t.models, err = modelopen.New(t.cfg, false, []datasets.Instance{t.instance}, nil); err == nil {
 		err = settings.PrintCostNote(t.Err, t.cfg)
 	}
 	if err != nil {
@@ -103,7 +108,7 @@ func (t *session) prepare(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	t.modelSwitch = route.NewSwitch(route.Named{Name: modelopen.Name(t.cfg), Model: first})
+	t.modelSwitch = route.Single(route.Named{Name: modelopen.Name(t.cfg), Model: first})
 	t.modelSwitch.OnDrop = t.returnToModel
 	t.modelChanges = map[string]trajectories.ModelChange{modelopen.Name(t.cfg): modelChange(t.cfg)}
 	t.models.OnLimits(progress.ProviderEvents(report.NewPlainPrinter(t.Err, nil).Event))
@@ -122,6 +127,7 @@ func (t *session) prepare(ctx context.Context) (err error) {
 
 // connectTools connects to the tools and prints a warning if the prompts do not mention them.
 func (t *session) connectTools(ctx context.Context) (err error) {
+	cmdutil.PrintOutside(t.Err, t.cfg)
 	if t.tools, err = setup.NewTools(ctx, t.cfg); err != nil {
 		return err
 	}
@@ -149,6 +155,7 @@ func (t *session) converse(ctx context.Context) (out trajectories.Outcome, err e
 		return out, err
 	}
 	out, err = t.runAttempt(ctx)
+	t.chat.WarnGitFiles()
 	if err == nil {
 		if t.chat.ReportChanges(ctx) {
 			err = t.stored.RemoveSnapshot()
@@ -172,7 +179,7 @@ func (t *session) openChat(ctx context.Context) error {
 	if envopen.IsHostClass(t.sandboxes.Class) {
 		paths = func(ctx context.Context) []string { return listPaths(ctx, t.tree.dir, t.tree.hidden) }
 	}
-	t.frontend = newFrontend(t.Streams, t.options.plain, setup.EnvironWithoutKeys(t.cfg), t.options.draft, paths) //nolint:contextcheck // the history is also saved after a cancellation
+	t.frontend = newFrontend(t.app, t.options.plain, setup.EnvironWithoutKeys(t.cfg), t.options.draft, paths) //nolint:contextcheck // the history is also saved after a cancellation
 	state := chat.State{
 		Model: modelopen.Name(t.cfg), StepLimit: t.cfg.Agent.StepLimit, CostLimit: t.cfg.Agent.CostLimit, Started: time.Now(), ShowThinking: true,
 	}
@@ -182,15 +189,16 @@ func (t *session) openChat(ctx context.Context) error {
 	if r := t.resume; r != nil {
 		t.tree.openSnapshot(t.stored, t.isOlder)
 		spent := r.Total()
-		state.Step, state.Cost, state.Usage, state.Unpriced = r.Steps, spent.Cost, spent.Usage, spent.Usage.Unpriced > 0
-		if r.Limits != nil {
-			state.StepLimit, state.CostLimit = r.Limits.Steps, r.Limits.Cost
+		state.Step, state.Cost, state.Usage, state.Unpriced = r.Attempt.Totals.Own.Steps, spent.Cost, spent.Usage, spent.Usage.Unpriced > 0
+		if r.Attempt.Limits != nil {
+			state.StepLimit, state.CostLimit = r.Attempt.Limits.Steps, r.Attempt.Limits.Cost
 		}
 	}
 	c := chat.Config{
 		Frontend: t.frontend, Inbox: t.inbox, Events: t.bus, Mode: t.mode,
 		ConfirmExit: t.cfg.Agent.ConfirmExit && !t.options.exitImmediately, NonInteractive: !t.Interactive, State: state,
-		Execute: t.execute, SwitchModel: t.switchModel, NoNewReason: t.noNewReason(),
+		Unattended: agent.DecisionAction(t.cfg.Policy.Unattended), Execute: t.execute, SwitchModel: t.switchModel,
+		ChangedGit: t.tree.changedGit, NoNewReason: t.noNewReason(),
 	}
 	if t.Interactive && envopen.IsHostClass(t.sandboxes.Class) {
 		c.Snapshot = t.tree
@@ -233,8 +241,8 @@ func (t *session) openJournal() (*trajectories.Journal, error) {
 		return nil, err
 	}
 	header.InstanceID, header.Attempt, header.ModelName = t.instance.ID, 1, modelopen.Name(t.cfg)
-	if err := t.files.makeDir(); err != nil {
-		return nil, usage.Wrap(err)
+	if err := os.MkdirAll(filepath.Dir(t.files.journal), 0o700); err != nil {
+		return nil, usage.Errorf("make folder for the trajectory: %w", err)
 	}
 	return trajectories.Create(t.files.journal, header)
 }
@@ -315,13 +323,14 @@ func (t *session) askTask(ctx context.Context) (err error) {
 	return nil
 }
 
-// save stores a session on this machine for --continue and, if the session is interactive, takes a
-// snapshot of the files. If it cannot, it prints a warning. It returns an error only if it cannot
+// save stores a session on this machine for --continue, reads git's own files and, if the session is
+// interactive, takes a snapshot of the others. If it cannot, it prints a warning. It returns an error only if it cannot
 // print the warning or remove an incomplete snapshot, or if ctx is canceled.
 func (t *session) save(ctx context.Context) error {
 	if !envopen.IsHostClass(t.sandboxes.Class) {
 		return nil
 	}
+	t.tree.git = undo.ReadGitFiles(ctx, t.dir(), filepath.Join(userdirs.StateDir(), "mini"), t.tree.hidden...)
 	if t.stored == nil {
 		store, err := t.openStore()
 		if err == nil {

@@ -36,7 +36,11 @@ const costLimitKey = "agent.cost_limit"
 // flags, and prints the names of those that it does not restore.
 func (o *Options) restoreSettings(w io.Writer, header trajectories.Header) error {
 	builtin := config.BuiltinConfigByKind["task"]
-	cfg, err := o.Merge(builtin)
+	overlay, err := o.Overlay(builtin)
+	if err != nil {
+		return nil //nolint:nilerr // resolveConfig reports it
+	}
+	cfg, err := overlay.Check()
 	if err != nil {
 		return nil //nolint:nilerr // resolveConfig reports it
 	}
@@ -71,7 +75,10 @@ func (o *Options) restoreSettings(w io.Writer, header trajectories.Header) error
 	}
 	before := o.RecordedLayers
 	o.RecordedLayers = layers
-	if cfg, err = o.Merge(builtin); err == nil && costLimit >= 0 {
+	if overlay, err = o.Overlay(builtin); err == nil {
+		cfg, err = overlay.Check()
+	}
+	if err == nil && costLimit >= 0 {
 		if _, limitErr := modelopen.CheckCostLimits(cfg); limitErr != nil { // it has no effect, and must not end mini
 			o.RecordedLayers = slices.Delete(layers, costLimit, costLimit+1)
 			missing = append(missing, costLimitKey)

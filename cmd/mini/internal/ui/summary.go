@@ -5,56 +5,51 @@ import (
 	"io"
 	"time"
 
-	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/compare"
 	"github.com/minibench/mini/runner/report"
-	"github.com/minibench/mini/runner/verdicts"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/trajectories"
 )
 
 // Summarize returns the summary of a run with its verdicts. If ids is not nil,
 // it covers only these instances.
-func Summarize(run *runner.Run, ids []string) (report.Summary, error) {
-	summary, _, err := summarize(run, ids)
-	return summary, err
+func Summarize(run *runs.Run, ids []string) (report.Summary, error) {
+	now := time.Now()
+	recorded, err := run.Verdicts()
+	if err != nil {
+		return report.Summary{}, err
+	}
+	summary := report.NewSummary(run, ids, now)
+	// No mini command can run the missing attempts of an imported run.
+	summary.HideNextStep = run.Manifest.Model.Class == runs.ImportedClass
+	summary.Unreadable = append(summary.Unreadable, recorded.Unreadable...)
+	summary.Verdicts = report.NewScores(recorded, run, ids, now)
+	summary.AddEvaluationTimes(recorded, run)
+	return summary, nil
 }
 
 // Explain is like Summarize, and adds the statistics and the groups of the attempts
 // that are not resolved, for which it reads the reports of their tests.
-func Explain(run *runner.Run, ids []string) (report.Summary, error) {
-	summary, recorded, err := summarize(run, ids)
+func Explain(run *runs.Run, ids []string) (report.Summary, error) {
+	summary, err := Summarize(run, ids)
 	if err != nil {
 		return summary, err
 	}
+	recorded, err := run.Verdicts()
 	if summary.Unresolved = report.NewUnresolved(run, recorded, ids); summary.Unresolved != nil {
 		summary.Unreadable = append(summary.Unreadable, summary.Unresolved.Unreadable...)
 	}
-	if compared, err := compare.NewRun(run, recorded); err == nil && ids == nil {
+	if compared, err := compare.NewRun(run); err == nil && ids == nil {
 		statistics := compare.Summarize(compared, compare.Drop)
 		summary.Statistics = &statistics
 	}
-	return summary, nil
-}
-
-func summarize(run *runner.Run, ids []string) (report.Summary, verdicts.Set, error) {
-	now := time.Now()
-	recorded, err := verdicts.Read(run.Dir)
-	if err != nil {
-		return report.Summary{}, recorded, err
-	}
-	summary := report.NewSummary(run, ids, now)
-	// No mini command can run the missing attempts of an imported run.
-	summary.HideNextStep = run.Manifest.Model.Class == runner.ImportedClass
-	summary.Unreadable = append(summary.Unreadable, recorded.Unreadable...)
-	summary.Verdicts = report.NewScores(recorded, run, ids, now)
-	summary.AddEvaluationTimes(recorded, run)
-	return summary, recorded, nil
+	return summary, err
 }
 
 // PrintSummary prints the summary of a batch that has just ended. If ids is not
 // nil, it covers only these instances. resume says how to continue the batch.
-func PrintSummary(w io.Writer, result runner.Summary, dir string, ids []string, resume string) error {
-	run, err := runner.ReadRun(dir)
+func PrintSummary(w io.Writer, result runs.Summary, dir string, ids []string, resume string) error {
+	run, err := runs.Read(dir)
 	if err != nil {
 		return err
 	}

@@ -22,8 +22,8 @@ func (v *Viewer) Address(id, step string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		in, _ := s.find(id)
-		attempts := attemptsOf(in)
+		in, _ := s.Run.Find(id)
+		attempts := in.AllAttempts()
 		if len(attempts) == 0 {
 			continue
 		}

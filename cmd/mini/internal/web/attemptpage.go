@@ -5,10 +5,9 @@ import (
 	"html/template"
 	"slices"
 
-	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/trajectories/query"
-	"github.com/minibench/mini/trajectories/timeline"
 )
 
 // attemptPage is the data of the page of an attempt.
@@ -21,7 +20,6 @@ type attemptPage struct {
 	Others           []attemptSummary // all attempts of the instance
 	Position, Of     int              // of the instance among all
 	Previous, Next   int              // attempts at the neighbouring instances; -1 if there is none
-	Timeline         *timeline.Timeline
 	Damage           error
 	PatchSource      string // where the patch comes from, or why there is none
 	Outline          []stepView
@@ -50,12 +48,12 @@ func (v *Viewer) newAttemptHead(r *run, instance, number int) (*attemptPage, *sn
 	if !ok {
 		return nil, nil, errNotFound
 	}
-	in, ok := s.find(id)
+	in, ok := s.Run.Find(id)
 	if !ok {
 		return nil, nil, errNotFound
 	}
-	attempts := attemptsOf(in)
-	i := slices.IndexFunc(attempts, func(a runner.Attempt) bool { return a.Number == number })
+	attempts := in.AllAttempts()
+	i := slices.IndexFunc(attempts, func(a runs.Attempt) bool { return a.Number == number })
 	if i < 0 {
 		return nil, nil, errNotFound
 	}
@@ -85,14 +83,13 @@ func (v *Viewer) newAttemptPage(r *run, instance, number int, step, q string, al
 	p.Step, p.Query = step, q
 	if p.Attempt.Journal == "" {
 		p.PatchSource = "the journal of this attempt is missing: only results.json is left"
-		p.Timeline = &timeline.Timeline{}
 		return p, nil
 	}
 	a, err := v.attempts.get(r.Dir, p.Attempt.Journal)
 	if err != nil {
 		return nil, fmt.Errorf("open attempt %d of %s: %w", number, p.ID, err)
 	}
-	p.Timeline, p.Damage = a.Timeline, a.Damage
+	p.Damage = a.Damage
 	p.Live = a.Outcome == nil && s.Run.WorkerPID > 0
 	p.Attempt.Patch, p.PatchSource = a.Patch()
 	row, hasRow := r.row(s, p.ID)
@@ -127,7 +124,7 @@ func (v *Viewer) newAttemptPage(r *run, instance, number int, step, q string, al
 }
 
 // failingTests returns the failed tests of the newest verdict on the submission of a repetition.
-func failingTests(s *snapshot, id string, a runner.Attempt) []string {
+func failingTests(s *snapshot, id string, a runs.Attempt) []string {
 	var detail report.Detail
 	detail.ID = id
 	detail.AddVerdicts(s.Verdicts, s.predictions())

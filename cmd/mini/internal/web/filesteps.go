@@ -62,7 +62,7 @@ func (v *Viewer) allAttempts() ([]fileAttempt, error) {
 				continue
 			}
 			ids[r][number] = in.ID
-			for _, a := range attemptsOf(in) {
+			for _, a := range in.AllAttempts() {
 				all = append(all, fileAttempt{
 					run: r, instance: number, attempt: a.Number, class: newCell(a.Number, a.Result).Class, flips: flips[in.ID],
 				})

@@ -6,11 +6,10 @@ import (
 	"io"
 	"path"
 	"path/filepath"
-	"slices"
 
 	"github.com/minibench/mini/internal/rootdir"
-	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/runner/verdicts"
 )
 
@@ -31,7 +30,7 @@ type instancePage struct {
 
 // attemptSummary is an attempt on the page of its instance.
 type attemptSummary struct {
-	runner.Attempt
+	runs.Attempt
 	Cell     cell
 	Selected bool
 	Patch    string
@@ -61,7 +60,7 @@ func (v *Viewer) newInstancePage(r *run, number int) (*instancePage, error) {
 	if !ok {
 		return nil, errNotFound
 	}
-	in, ok := s.find(id)
+	in, ok := s.Run.Find(id)
 	if !ok {
 		return nil, errNotFound
 	}
@@ -69,7 +68,7 @@ func (v *Viewer) newInstancePage(r *run, number int) (*instancePage, error) {
 	p.setNeighbours(s)
 	p.Labels = s.Labels[id]
 	p.Cells = cellsOf(in, s.Run.Manifest.Repetitions())
-	for _, a := range attemptsOf(in) {
+	for _, a := range in.AllAttempts() {
 		p.Attempts = append(p.Attempts, v.summarize(r, in, a))
 	}
 	p.Detail = report.Detail{Run: r.Dir, Row: report.Row{ID: id}}
@@ -90,7 +89,7 @@ func (v *Viewer) newInstancePage(r *run, number int) (*instancePage, error) {
 	for _, other := range v.runs {
 		if n, ok := other.number(id); ok && other != r {
 			if s, err := other.load(); err == nil {
-				in, _ := s.find(id)
+				in, _ := s.Run.Find(id)
 				p.Others = append(p.Others, otherRun{other.Number, n, other.Name, cellsOf(in, s.Run.Manifest.Repetitions())})
 			}
 		}
@@ -116,9 +115,9 @@ func (p *instancePage) setNeighbours(s *snapshot) {
 }
 
 // summarize describes an attempt with its patch, for which it opens the journal.
-func (v *Viewer) summarize(r *run, in runner.Instance, a runner.Attempt) attemptSummary {
+func (v *Viewer) summarize(r *run, in runs.Instance, a runs.Attempt) attemptSummary {
 	s := attemptSummary{Attempt: a, Cell: newCell(a.Number, a.Result)}
-	s.Selected = slices.ContainsFunc(in.Repetitions, func(r runner.Result) bool { return r.Attempt == a.Number })
+	s.Selected = in.Selects(a.Number)
 	if a.Journal != "" {
 		if t, err := v.attempts.get(r.Dir, a.Journal); err == nil {
 			s.Patch, _ = t.Patch()

@@ -123,8 +123,7 @@ func passes(output string, tests []string) bool {
 
 // succeeded reports whether a command has exited with 0.
 func succeeded(command *timeline.Item) bool {
-	x := command.Execution
-	return x != nil && x.ExitCode == 0 && !x.TimedOut && x.Exception == ""
+	return command.Execution != nil && !command.Execution.HasFailed()
 }
 
 // editors are parts of commands that change the files that they name.

@@ -1,20 +1,14 @@
 package web
 
 import (
-	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/minibench/mini/datasets"
-	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/compare"
 	"github.com/minibench/mini/runner/labels"
 	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/runner/verdicts"
 )
 
@@ -40,7 +34,7 @@ type run struct {
 
 // snapshot is the content of a run folder at one time.
 type snapshot struct {
-	Run      *runner.Run
+	Run      *runs.Run
 	Verdicts verdicts.Set
 	Summary  report.Summary
 	Stats    compare.Summary // rates with intervals, cost, pass@k
@@ -66,7 +60,7 @@ func (r *run) load() (*snapshot, error) {
 	if r.loaded != nil && (r.frozen || time.Since(r.checked) < max(recheck, 10*r.readTime)) {
 		return r.loaded, nil
 	}
-	version := r.version()
+	version := runs.Version(r.Dir)
 	if r.loaded != nil && r.loaded.Version == version {
 		r.checked = time.Now()
 		return r.loaded, nil
@@ -92,33 +86,20 @@ func (r *run) load() (*snapshot, error) {
 	return s, nil
 }
 
-// version identifies the state of the folder. A run changes results.json when an attempt ends and
-// events.jsonl at every step; an evaluation adds records below its folder of verdicts.
-func (r *run) version() string {
-	h := sha256.New()
-	paths, _ := filepath.Glob(filepath.Join(r.Dir, verdicts.DirName, "*", "*")) // the pattern is valid
-	for _, name := range []string{"run.json", "results.json", "preds.json", "labels.json", "events.jsonl"} {
-		paths = append(paths, filepath.Join(r.Dir, name))
-	}
-	for _, path := range paths {
-		if info, err := os.Stat(path); err == nil {
-			_, _ = fmt.Fprintln(h, path, info.Size(), info.ModTime().UnixNano())
-		}
-	}
-	return hex.EncodeToString(h.Sum(nil)[:8])
-}
-
 func readSnapshot(dir, name string) (*snapshot, error) {
-	var found verdicts.Set
-	var foundErr error
-	var reading sync.WaitGroup
-	reading.Go(func() { found, foundErr = verdicts.Read(dir) })
-	read, err := runner.ReadRun(dir)
-	reading.Wait()
-	if err = cmp.Or(err, foundErr); err != nil {
+	read, err := runs.Open(dir)
+	if err != nil {
 		return nil, err
 	}
-	compared, err := compare.NewRun(read, found)
+	var reading sync.WaitGroup
+	reading.Go(func() { _, _ = read.Verdicts() }) // in parallel; the error is the same later
+	read.Load()
+	reading.Wait()
+	found, err := read.Verdicts()
+	if err != nil {
+		return nil, err
+	}
+	compared, err := compare.NewRun(read)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +110,7 @@ func readSnapshot(dir, name string) (*snapshot, error) {
 	now := time.Now()
 	s.Summary = report.NewSummary(read, nil, now)
 	s.Summary.Verdicts = report.NewScores(found, read, nil, now)
-	if s.Labels, err = labels.Read(dir); err != nil {
+	if s.Labels, err = read.Labels(); err != nil {
 		s.Summary.Unreadable = append(s.Summary.Unreadable, err.Error())
 	}
 	return s, nil
@@ -151,16 +132,6 @@ func (r *run) number(id string) (int, bool) {
 	defer r.mu.Unlock()
 	n, ok := r.numbers[id]
 	return n, ok
-}
-
-// find returns an instance of the snapshot.
-func (s *snapshot) find(id string) (runner.Instance, bool) {
-	for _, in := range s.Run.Instances {
-		if in.ID == id {
-			return in, true
-		}
-	}
-	return runner.Instance{}, false
 }
 
 // row returns the dataset row of an instance; false if it is not on this machine.

@@ -12,9 +12,9 @@ import (
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/model"
-	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/compare"
 	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
 	"github.com/minibench/mini/trajectories/query"
@@ -64,7 +64,7 @@ type cell struct {
 }
 
 // newCell describes a result. A nil result is an attempt that has not ended.
-func newCell(number int, r *runner.Result) cell {
+func newCell(number int, r *runs.Result) cell {
 	c := cell{Attempt: number, Letter: "-", Class: "none", Title: "has not ended"}
 	if r == nil {
 		return c
@@ -102,11 +102,11 @@ func newCell(number int, r *runner.Result) cell {
 func words(class string) string { return strings.ReplaceAll(class, "_", " ") }
 
 // cellsOf returns the cells of the repetitions of an instance.
-func cellsOf(in runner.Instance, repetitions int) []cell {
+func cellsOf(in runs.Instance, repetitions int) []cell {
 	for _, r := range in.Repetitions {
 		repetitions = max(repetitions, r.Repetition)
 	}
-	cells := make([]cell, min(repetitions, runner.MaxRepetitions))
+	cells := make([]cell, min(repetitions, runs.MaxRepetitions))
 	for i := range cells {
 		cells[i] = newCell(0, nil)
 		for _, a := range in.Attempts {
@@ -182,8 +182,8 @@ func (p *runPage) Number(id string) int {
 }
 
 // matches reports whether one of the attempts of an instance matches a filter.
-func (v *Viewer) matches(ctx context.Context, r *run, s *snapshot, in runner.Instance, f query.Filter) bool {
-	return slices.ContainsFunc(attemptsOf(in), func(a runner.Attempt) bool {
+func (v *Viewer) matches(ctx context.Context, r *run, s *snapshot, in runs.Instance, f query.Filter) bool {
+	return slices.ContainsFunc(in.AllAttempts(), func(a runs.Attempt) bool {
 		row := query.Row{ID: in.ID, Status: []string{"not ended"}, Labels: s.Labels[in.ID]}
 		if res := a.Result; res != nil {
 			row.Status, row.Cost = []string{res.ExitStatus, string(res.Class), "ended"}, res.Cost
@@ -205,24 +205,11 @@ func (v *Viewer) matches(ctx context.Context, r *run, s *snapshot, in runner.Ins
 	})
 }
 
-// attemptsOf returns the attempts of an instance, with verdicts. Attempts without a journal come
-// from results.json.
-func attemptsOf(in runner.Instance) []runner.Attempt {
-	attempts := slices.Clone(in.Attempts)
-	for i := range in.Repetitions {
-		r := &in.Repetitions[i]
-		k := slices.IndexFunc(attempts, func(a runner.Attempt) bool { return a.Number == r.Attempt })
-		if k < 0 {
-			attempts = append(attempts, runner.Attempt{Number: r.Attempt, Repetition: r.Repetition, Result: r})
-			continue
-		}
-		attempts[k].Result = r
-	}
-	return attempts
-}
-
-// headline says in one sentence how many instances are resolved.
+// headline says in one sentence how many instances are resolved, or why that is not known.
 func headline(s *snapshot) string {
+	if n := len(s.Summary.Verdicts); n > 0 && s.Summary.Verdicts[n-1].NoRate != "" {
+		return s.Summary.Verdicts[n-1].NoRate
+	}
 	return rateSentence(s.Stats, s.Summary.Instances, s.Summary.WithResult)
 }
 

@@ -223,14 +223,12 @@ func (s *Server) open(r *http.Request) (*attempt, error) {
 		return nil, err
 	}
 	id, _ := own.instance(instance)
-	in, ok := snapshot.find(id)
+	in, ok := snapshot.Run.Find(id)
 	if !ok {
 		return nil, errNotFound
 	}
-	for _, a := range in.Attempts {
-		if a.Number == number && a.Journal != "" {
-			return s.viewer.attempts.get(own.Dir, a.Journal)
-		}
+	if a := in.Attempt(number); a != nil {
+		return s.viewer.attempts.get(own.Dir, a.Journal)
 	}
 	return nil, errNotFound
 }

@@ -46,12 +46,6 @@ type itemView struct {
 	Mono   bool // in a font of equal widths
 }
 
-// kindNames are the classes of items.
-var kindNames = map[timeline.Kind]string{
-	timeline.Message: "message", timeline.Reply: "reply", timeline.Reasoning: "reasoning", timeline.Command: "command",
-	timeline.Output: "output", timeline.Note: "note", timeline.Problem: "problem", timeline.Patch: "patch",
-}
-
 // stepName returns the name of a step in addresses.
 func stepName(s *timeline.Step) string {
 	if s.Name == timeline.EndStep {
@@ -80,7 +74,7 @@ func newStepView(t *timeline.Timeline, s *timeline.Step, q string) stepView {
 }
 
 func newItemView(item *timeline.Item, number int, q string) itemView {
-	v := itemView{Kind: kindNames[item.Kind], Label: text.Clip(text.Printable(item.Label), 400), Number: number}
+	v := itemView{Kind: string(item.Kind), Label: text.Clip(text.Printable(item.Label), 400), Number: number}
 	o := markup.Options{Limit: maxItem, Query: q}
 	var b markup.Block
 	switch item.Kind {

@@ -13,10 +13,10 @@ import (
 // drawTimeline draws the time, the tokens and the cost of the steps of an attempt, with its
 // milestones.
 func drawTimeline(t *timeline.Timeline, milestones []milestone) template.HTML {
-	if t.ReplyCount() == 0 || t.Start.IsZero() {
+	if t.ReplyCount() == 0 || t.Totals.Start.IsZero() {
 		return ""
 	}
-	at := func(s *timeline.Step) float64 { return max(0, s.Time.Sub(t.Start).Seconds()) }
+	at := func(s *timeline.Step) float64 { return max(0, s.Time.Sub(t.Totals.Start).Seconds()) }
 	var steps []chart.Step
 	starts := map[string]float64{}
 	for _, s := range t.Steps[1:] {

@@ -31,7 +31,7 @@ type Viewer struct {
 }
 
 // Open opens the folders of runs. It returns an error for a folder that is not one. The error
-// wraps runner.ErrNotRunFolder.
+// wraps runs.ErrNotRunFolder.
 func Open(dirs []string, o Options) (*Viewer, error) {
 	v := &Viewer{attempts: attemptCache{redact: o.Redact}, redact: o.Redact}
 	names := compare.Names(dirs)

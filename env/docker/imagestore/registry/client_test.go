@@ -125,7 +125,8 @@ func TestCredentialsRenewed(t *testing.T) {
 	for _, p := range []string{"one", "two"} {
 		setHelper(`echo '{"Username":"ada","Secret":"` + p + `"}'`)
 		validPassword.Store(p)
-		if _, err := c.Inspect(t.Context(), ref, commonPlatform); err != nil && strings.Contains(err.Error(), "401") {
+		_, err := c.Inspect(t.Context(), ref, commonPlatform) // the configuration is invalid
+		if err == nil || strings.Contains(err.Error(), "Unauthorized") {
 			t.Errorf("%s: %v", p, err)
 		}
 	}

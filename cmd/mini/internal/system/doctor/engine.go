@@ -206,7 +206,7 @@ func (e *checker) helper(ctx context.Context) []Check {
 	hash, err := binaries.Hash(e.HelperDir, arch)
 	switch {
 	case errors.Is(err, binaries.ErrNotBuilt) && e.HelperDir == "":
-		return []Check{{"helper", Fail, "this mini was built without the sandbox helper", "build it with make build, or use a released binary"}}
+		return []Check{{"helper", Fail, err.Error(), ""}}
 	case errors.Is(err, binaries.ErrNotBuilt):
 		return []Check{{"helper", Fail, "no " + binaries.Name(arch) + " in " + e.HelperDir, "build it with scripts/helper.sh, or remove environment.helper_dir"}}
 	case err != nil:

@@ -10,7 +10,7 @@ import (
 
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/model"
-	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/trajectories"
 	"github.com/minibench/mini/trajectories/query"
 	"github.com/minibench/mini/trajectories/timeline"
@@ -93,7 +93,7 @@ func (e *Entry) filterRow() query.Row {
 }
 
 // setAttempt sets the fields to the result of an attempt or, if there is none, to its progress.
-func (e *Entry) setAttempt(a runner.Attempt) {
+func (e *Entry) setAttempt(a runs.Attempt) {
 	r := a.Result
 	if r == nil {
 		e.State = Stopped
@@ -116,7 +116,7 @@ func (e *Entry) setAttempt(a runner.Attempt) {
 func (e *Entry) setTimeline(t *timeline.Timeline) {
 	e.State, e.Steps = Stopped, t.ReplyCount()
 	e.Cost, e.Tokens = t.Cost.IfKnown(t.Usage), t.Usage.Prompt+t.Usage.Completion
-	e.Duration = t.Last.Sub(t.Start)
+	e.Duration = t.Totals.End.Sub(t.Totals.Start)
 	if o := t.Outcome; o != nil {
 		e.State, e.Class, e.Status = Ended, o.Class, o.ExitStatus
 		e.Cost, e.Tokens = o.Cost.IfKnown(o.Usage), o.Usage.Prompt+o.Usage.Completion

@@ -13,8 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/minibench/mini/runner"
-	"github.com/minibench/mini/runner/labels"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
 	"github.com/minibench/mini/trajectories/formats"
@@ -74,14 +73,14 @@ func (s *Source) IsSingle() bool { return s.isFile || s.isPart }
 // trajectory for it. It returns the error of ctx or onBatch, or why a run cannot be read.
 func (s *Source) Walk(ctx context.Context, f query.Filter, onBatch func(Batch) error) error {
 	w := &walker{Source: s, ctx: ctx, filter: f, onBatch: onBatch}
-	index, id, attempt, err := s.findRun()
+	run, id, attempt, err := s.findRun()
 	if err != nil {
 		return err
 	}
 	switch {
-	case index != nil:
+	case run != nil:
 		s.isPart = id != ""
-		return w.walkRun(index, id, attempt)
+		return w.walkRun(run, id, attempt)
 	case s.isFile:
 		return w.readFile(s.path, true)
 	}
@@ -89,9 +88,9 @@ func (s *Source) Walk(ctx context.Context, f query.Filter, onBatch func(Batch) e
 }
 
 // findRun finds the run that contains the path. id and attempt are set if the path names an
-// instance or attempt of the run. index is nil if the path is neither a run nor an instance or
+// instance or attempt of the run. run is nil if the path is neither a run nor an instance or
 // attempt of one.
-func (s *Source) findRun() (index *runner.Index, id string, attempt int, err error) {
+func (s *Source) findRun() (run *runs.Run, id string, attempt int, err error) {
 	abs, err := filepath.Abs(s.path)
 	if err != nil {
 		return nil, "", 0, err
@@ -101,15 +100,15 @@ func (s *Source) findRun() (index *runner.Index, id string, attempt int, err err
 		dir, displayed = filepath.Dir(dir), filepath.Dir(displayed)
 	}
 	for range 4 { // a path in a run has at most the levels RUN/<id>/attempts/<n>
-		index, err := runner.ReadIndex(displayed)
+		run, err := runs.Detect(displayed)
 		if err == nil {
-			id, attempt, ok := index.Locate(s.path)
+			id, attempt, ok := run.Locate(s.path)
 			if ok && (id != "" || abs == dir) && (!s.isFile || attempt > 0) {
-				return index, id, attempt, nil
+				return run, id, attempt, nil
 			}
 			return nil, "", 0, nil
 		}
-		if !errors.Is(err, runner.ErrNotRunFolder) && !errors.Is(err, fs.ErrPermission) {
+		if !errors.Is(err, runs.ErrNotRunFolder) && !errors.Is(err, fs.ErrPermission) {
 			return nil, "", 0, err
 		}
 		dir = filepath.Dir(dir)
@@ -145,11 +144,11 @@ func (w *walker) walkFolder() error {
 		if runErr != nil || dir == w.path {
 			return runErr == nil
 		}
-		index, err := runner.ReadIndex(dir)
+		run, err := runs.Detect(dir)
 		if err != nil {
 			return true
 		}
-		runErr = w.walkRun(index, "", 0)
+		runErr = w.walkRun(run, "", 0)
 		return false
 	}
 	for f := range formats.FindFiles(w.path, enter) {
@@ -171,43 +170,45 @@ func (w *walker) walkFolder() error {
 }
 
 // walkRun walks a run, or one instance or attempt of it.
-func (w *walker) walkRun(index *runner.Index, id string, attempt int) error {
-	w.running = w.running || index.WorkerPID > 0
-	hasRepetitions := slices.ContainsFunc(index.Attempts, func(a runner.IndexedAttempt) bool { return a.Repetition > 1 })
-	recorded, err := verdicts.Read(index.Dir)
-	if err != nil {
-		index.ReadErrors = append(index.ReadErrors, err.Error())
+func (w *walker) walkRun(run *runs.Run, id string, attempt int) error {
+	w.running = w.running || run.WorkerPID > 0
+	recorded, err := run.Verdicts()
+	given, labelsErr := run.Labels()
+	notes := run.ReadErrors
+	for _, err := range []error{err, labelsErr} {
+		if err != nil {
+			notes = append(notes, err.Error())
+		}
 	}
-	found := recorded.Index()
-	given, err := labels.Read(index.Dir)
-	if err != nil {
-		index.ReadErrors = append(index.ReadErrors, err.Error())
-	}
+	found, hasRepetitions := recorded.Index(), false
 	var ended []*Entry
 	unfinished := map[string][]*Entry{} // attempts that results.json does not have, by instance
-	for _, a := range index.Attempts {
-		if id != "" && a.ID != id || attempt > 0 && a.Number != attempt {
-			continue
+	for _, in := range run.Instances {
+		for _, a := range in.AllAttempts() {
+			hasRepetitions = hasRepetitions || a.Repetition > 1
+			if id != "" && in.ID != id || attempt > 0 && a.Number != attempt {
+				continue
+			}
+			w.files++
+			e := &Entry{
+				ID: in.ID, Attempt: a.Number, Repetition: a.Repetition, Run: run.Dir, Path: a.Journal, Selected: a.Result != nil,
+				Model:  cmp.Or(run.Manifest.Model.Name, run.Manifest.Model.Class),
+				Labels: given[in.ID],
+			}
+			if a.Result == nil {
+				unfinished[in.ID] = append(unfinished[in.ID], e)
+				continue
+			}
+			e.setAttempt(a)
+			e.setVerdict(found)
+			ended = append(ended, e)
 		}
-		w.files++
-		e := &Entry{
-			ID: a.ID, Attempt: a.Number, Repetition: a.Repetition, Run: index.Dir, Path: a.Journal, Selected: a.Selected,
-			Model:  cmp.Or(index.Manifest.Model.Name, index.Manifest.Model.Class),
-			Labels: given[a.ID],
-		}
-		if a.Result == nil {
-			unfinished[a.ID] = append(unfinished[a.ID], e)
-			continue
-		}
-		e.setAttempt(a.Attempt)
-		e.setVerdict(found)
-		ended = append(ended, e)
 	}
 	newest := map[string]int{} // number of the newest attempt, by instance and repetition
 	for _, e := range ended {
 		newest[e.ID+"#"+fmt.Sprint(e.Repetition)] = e.Attempt
 	}
-	if err := w.report(w.search(clearSingleRepetitions(ended, hasRepetitions)), index.ReadErrors...); err != nil {
+	if err := w.report(w.search(clearSingleRepetitions(ended, hasRepetitions)), notes...); err != nil {
 		return err
 	}
 	for _, id := range slices.Sorted(maps.Keys(unfinished)) {
@@ -219,7 +220,7 @@ func (w *walker) walkRun(index *runner.Index, id string, attempt int) error {
 		}
 		for _, e := range unfinished[id] {
 			e.Selected = newest[e.ID+"#"+fmt.Sprint(e.Repetition)] == e.Attempt
-			if e.Selected && e.State == Stopped && index.WorkerPID > 0 {
+			if e.Selected && e.State == Stopped && run.WorkerPID > 0 {
 				e.State = Running
 			}
 			e.setVerdict(found)
@@ -244,9 +245,9 @@ func clearSingleRepetitions(entries []*Entry, hasRepetitions bool) []*Entry {
 
 // readJournal sets the fields to what the attempt's journal says.
 func (e *Entry) readJournal() {
-	a, err := runner.ReadAttempt(e.Path, e.Attempt)
-	if err != nil {
-		e.State, e.Problem = Broken, err.Error()
+	a := runs.Attempt{Number: e.Attempt, Journal: e.Path}
+	if err := a.Load(); err != nil {
+		e.State, e.Problem = Broken, fmt.Sprintf("%s: %v", e.Path, err)
 		return
 	}
 	e.setAttempt(a)

@@ -5,10 +5,11 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
+	"github.com/minibench/mini/internal/rootdir"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/runner/verdicts"
@@ -114,18 +115,15 @@ func logItems(run, dir string) []*timeline.Item {
 // readTail returns the end of a regular file, from the start of a line if there is one, and the
 // number of bytes before it.
 func readTail(path string) (text string, omitted int64, err error) {
-	info, err := os.Lstat(path)
-	if err != nil {
-		return "", 0, err
-	}
-	if !info.Mode().IsRegular() {
-		return "", 0, fmt.Errorf("%s is not a regular file", path)
-	}
-	f, err := os.Open(path) //nolint:gosec // G304: reading the log of the named run is the purpose
+	f, err := rootdir.OpenRegular(path, syscall.O_NOFOLLOW)
 	if err != nil {
 		return "", 0, err
 	}
 	defer f.Close() //nolint:errcheck // read only
+	info, err := f.Stat()
+	if err != nil {
+		return "", 0, err
+	}
 	omitted = max(0, info.Size()-maxLog)
 	data, err := io.ReadAll(io.NewSectionReader(f, omitted, maxLog))
 	if omitted > 0 {

@@ -50,9 +50,14 @@ func TestUntrustedTrajectory(t *testing.T) {
 // uniformTimeline returns a timeline in which every text is the given one.
 func uniformTimeline(t *testing.T, text string) *timeline.Timeline {
 	t.Helper()
-	tl := &timeline.Timeline{}
+	a, id := &trajectories.Attempt{}, 0
 	add := func(typ trajectories.Type, data any) {
-		if err := tl.Add(recordOf(t, typ, data)); err != nil {
+		record, err := json.Marshal(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id++
+		if err := a.Add(trajectories.Record{ID: id, Type: typ, Data: record}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -70,16 +75,7 @@ func uniformTimeline(t *testing.T, text string) *timeline.Timeline {
 	add(trajectories.TypeOutcome, trajectories.Outcome{
 		Class: trajectories.Class(text), ExitStatus: text, PartialPatch: []byte(text), Error: text, Hint: text, Stack: text, NetworkProof: text, Warnings: []string{text},
 	})
-	return tl
-}
-
-func recordOf(t *testing.T, typ trajectories.Type, data any) trajectories.Record {
-	t.Helper()
-	text, err := json.Marshal(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return trajectories.Record{ID: 9, Type: typ, Data: text}
+	return timeline.New(a)
 }
 
 func checkSanitized(t *testing.T, m *browser) {

@@ -330,7 +330,7 @@ func TestShorterFile(t *testing.T) {
 	enterText(m, "/", "patch")
 	press(m, "N") // on the last page
 	has(t, m, "end ")
-	short := &Trajectory{Timeline: &timeline.Timeline{Steps: []*timeline.Step{{Name: timeline.PromptsStep}}}, Entry: m.reader.entry}
+	short := &Trajectory{Timeline: timeline.New(&trajectories.Attempt{}), Entry: m.reader.entry}
 	m.handleOpened(openedMsg{entry: m.reader.entry, trajectory: short})
 	press(m, "n", "N", "$", "n")
 	has(t, m, "prompts", "not found in this trajectory")

@@ -12,6 +12,7 @@ import (
 // Values of Decision.By in records, besides agent.ByUser and those of policies.
 const (
 	byMode       = "mode"
+	byUnattended = "unattended"
 	byDefault    = "default"
 	bySubmission = "submission"
 )
@@ -50,7 +51,11 @@ const takeOver = "I take over and run commands myself for now."
 
 // decideByMode decides on a command in yolo or human mode.
 func (s *Session) decideByMode(req agent.ApprovalRequest, previous []agent.Decision) (agent.Decision, error) {
+	asks := len(previous) > 0 && previous[0].Action == agent.Ask
 	switch {
+	case s.currentMode() == Yolo && asks && s.Unattended == agent.Deny:
+		reason := "it needs approval, and no user is asked: " + previous[0].Reason
+		return agent.Decision{Action: agent.Deny, By: byUnattended, Reason: reason, Previous: previous}, nil
 	case s.currentMode() == Yolo:
 		return agent.Decision{Action: agent.Allow, By: byMode, Previous: previous}, nil
 	case req.FromChild:

@@ -119,6 +119,37 @@ func TestModeChangeAnswers(t *testing.T) {
 	s.Close()
 }
 
+// fixedApprover decides always the same.
+type fixedApprover agent.Decision
+
+func (f fixedApprover) Decide(context.Context, agent.ApprovalRequest) (agent.Decision, error) {
+	return agent.Decision(f), nil
+}
+
+// In yolo mode no user is asked: an explicit policy.unattended: deny holds, and so do denials.
+func TestYoloUnattended(t *testing.T) {
+	for _, tt := range []struct {
+		policy, unattended, want agent.DecisionAction
+		by                       string
+	}{
+		{agent.Ask, "", agent.Allow, byMode},
+		{agent.Ask, agent.Allow, agent.Allow, byMode},
+		{agent.Ask, agent.Deny, agent.Deny, byUnattended},
+		{agent.Allow, agent.Deny, agent.Allow, byMode},
+		{agent.Deny, agent.Allow, agent.Deny, byDefault},
+	} {
+		s := New(Config{
+			Frontend: &scriptedFrontend{}, Mode: Yolo, Unattended: tt.unattended,
+			Policy: fixedApprover{Action: tt.policy, By: byDefault, Reason: "it leaves the folder"},
+		})
+		d, err := s.Decide(t.Context(), agent.ApprovalRequest{Command: "ls"})
+		if err != nil || d.Action != tt.want || d.By != tt.by || d.By == byUnattended && !strings.Contains(d.Reason, "it leaves the folder") {
+			t.Errorf("%s, unattended %q: %+v, %v; want %s by %s", tt.policy, tt.unattended, d, err, tt.want, tt.by)
+		}
+		s.Close()
+	}
+}
+
 // fixedSnapshot returns fixed changes and cannot undo them.
 type fixedSnapshot struct{ changes Changes }
 

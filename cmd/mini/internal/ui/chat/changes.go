@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"strings"
 	"time"
+
+	"github.com/minibench/mini/internal/sanitize"
 )
 
 // ErrNoSnapshot means that mini could not record the files at the start of the session.
@@ -30,6 +33,23 @@ func (s *Session) ReportChanges(ctx context.Context) (decided bool) {
 		s.notify("The changes are kept: %s. To undo them, run mini --continue and enter /undo.", changes.Summary)
 	}
 	return false
+}
+
+// WarnGitFiles names git's own files that have changed. They are not among the changes, and the
+// user's next git command may run what they name.
+func (s *Session) WarnGitFiles() {
+	if s.ChangedGit == nil {
+		return
+	}
+	names := s.ChangedGit()
+	if len(names) == 0 {
+		return
+	}
+	for i, name := range names {
+		names[i] = sanitize.Line(name)
+	}
+	s.notifyError("Files of git itself have changed: %s. They can name programs that your next git command or editor runs. "+
+		"Check them before you use git here; /undo does not restore them.", strings.Join(names, ", "))
 }
 
 // finalChanges returns the changes for the end of a session, also after ctx has ended. Without a

@@ -45,21 +45,20 @@ func (s *Session) runCommand(ctx context.Context, script string) {
 			s.Frontend.ShowEvent(e)
 		}
 	}()
-	bus.Publish(events.ActionStarted{Step: step, Command: script, ByUser: true})
+	bus.Publish(events.PhaseStarted{Phase: events.PhaseRunning, Step: step, Command: script, ByUser: true})
 	onOutput, endOutput := bus.OutputFunc(step)
 	c := agent.UserCommand{Script: script, Start: time.Now()}
 	var err error
 	c.Result, err = s.Execute(ctx, script, onOutput)
 	endOutput()
-	e := events.ActionEnded{
-		Step: step, Command: script, ByUser: true, ExitCode: c.Result.ExitCode, Signal: c.Result.Signal, TimedOut: c.Result.TimedOut,
-		Bytes: c.Result.Bytes, Truncated: c.Result.Truncated,
+	x := trajectories.Execution{
+		Command: script, ByUser: true, ExitCode: c.Result.ExitCode, Signal: c.Result.Signal, TimedOut: c.Result.TimedOut,
+		Bytes: c.Result.Bytes, Truncated: c.Result.Truncated, Duration: trajectories.Seconds(time.Since(c.Start)),
 	}
-	e.Duration = trajectories.Seconds(time.Since(c.Start))
 	if c.Interrupted = ctx.Err() != nil; c.Interrupted {
-		e.ExitCode, e.Exception = -1, "interrupted"
+		x.ExitCode, x.Exception = -1, "interrupted"
 	}
-	bus.Publish(e)
+	bus.Publish(events.Recorded{Step: step, Data: x})
 	bus.Close()
 	<-shown
 	if err != nil && !c.Interrupted {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/minibench/mini/agent/events"
+	"github.com/minibench/mini/trajectories"
 )
 
 // Watch shows the events of a subscription until the subscription or ctx ends. The caller
@@ -23,12 +24,17 @@ func (s *Session) trackEvent(e events.Event) {
 	switch e := e.(type) {
 	case events.RunStarted:
 		s.updateState(func(st *State) { st.Step = max(st.Step, e.Step) })
-	case events.TurnStarted:
-		s.updateState(func(st *State) { st.Step, st.Activity = e.Step, "thinking" })
-	case events.Replied:
+	case events.PhaseStarted:
+		if e.Phase != events.PhaseScrubbing {
+			s.updateState(func(st *State) { st.Step, st.Activity = max(st.Step, e.Step), string(e.Phase) })
+		}
+	case events.Recorded:
+		if _, ok := e.Data.(trajectories.ToolCall); ok {
+			return // the command continues
+		}
 		s.updateState(func(st *State) {
-			st.Step, st.Cost, st.Usage, st.Activity = e.Step, e.TotalCost, e.TotalUsage, ""
-			st.Unpriced = e.TotalUsage.Unpriced > 0
+			st.Step, st.Cost, st.Usage, st.Activity = e.Step, e.Spent.Cost, e.Spent.Usage, ""
+			st.Unpriced = e.Spent.Usage.Unpriced > 0
 		})
 	case events.ChildProgress:
 		s.updateState(func(st *State) {
@@ -36,10 +42,6 @@ func (s *Session) trackEvent(e events.Event) {
 				st.Activity = "running"
 			}
 		})
-	case events.ActionStarted:
-		s.updateState(func(st *State) { st.Activity = "running" })
-	case events.ActionEnded, events.RunEnded, events.UserMessage:
-		s.updateState(func(st *State) { st.Activity = "" })
 	}
 }
 

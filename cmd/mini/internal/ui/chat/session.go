@@ -21,9 +21,15 @@ type Config struct {
 	// Policy decides before the mode does; may be nil. The mode decides on commands for which
 	// the policy has no rule, or a rule that asks.
 	Policy agent.Approver
+	// Unattended is the decision in yolo mode on a command that the policy asks about;
+	// agent.Deny rejects it, any other value runs it.
+	Unattended agent.DecisionAction
 	// Snapshot compares the user's files with the start of the session; nil if that is not
 	// possible.
 	Snapshot Snapshot
+	// ChangedGit returns the names of git's own files that have changed since the start of the
+	// session, which are untrusted; may be nil.
+	ChangedGit func() []string
 	// Execute runs the user's own commands; nil if that is not possible.
 	Execute Executor
 	// SwitchModel makes the named model answer the next steps and returns its name. If it fails,

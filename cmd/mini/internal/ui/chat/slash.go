@@ -126,6 +126,7 @@ func (s *Session) runSlash(ctx context.Context, cmd slashCommand) bool {
 			s.Frontend.ShowNotice(Notice{Text: changes.Patch, IsDiff: true})
 			s.notify("%s", changes.Summary)
 		}
+		s.WarnGitFiles()
 	case actionThinking:
 		s.updateState(func(st *State) { st.ShowThinking = !st.ShowThinking })
 		notices := map[bool]string{true: "Reasoning is shown.", false: "Reasoning is hidden."}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/minibench/mini/internal/ptytest"
 	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/batch"
 )
 
 // runChild runs one of the test programs, which show the view on the terminal of this process.
@@ -29,8 +30,9 @@ func runChild(program string) error {
 // show shows a run until the view fails or the process dies. It prints a line after the terminal
 // has been restored.
 func show(interrupt func()) error {
-	view := Start(Config{Terminal: os.Stderr, Controller: &recordingController{}, Interrupt: interrupt})
-	view.HandleEvent(runner.Event{Type: runner.RunStarted, Time: time.Now(), Total: 5, Workers: 2})
+	state := batch.New()
+	state.Update(runner.Event{Type: runner.RunStarted, Time: time.Now(), Total: 5, Workers: 2})
+	view := Start(Config{Terminal: os.Stderr, State: state, Controller: &recordingController{}, Interrupt: interrupt})
 	<-view.Done()
 	err := view.Close()
 	fmt.Println("given back:", err)

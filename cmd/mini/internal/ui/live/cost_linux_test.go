@@ -11,6 +11,7 @@ import (
 
 	"github.com/minibench/mini/internal/ptytest"
 	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/batch"
 )
 
 // BenchmarkView measures the CPU usage of a view of 64 workers at 3000 events per second, in
@@ -26,8 +27,12 @@ func BenchmarkView(b *testing.B) {
 		without := cpuTime(b, func() { sendSteps(func(runner.Event) {}, length) })
 		with := cpuTime(b, func() {
 			title := Title{Dataset: "verified", Model: "m", Folder: "runs/x"}
-			view := Start(Config{Terminal: p.TTY, Title: title, Controller: &recordingController{}})
-			sendSteps(view.HandleEvent, length)
+			state := batch.New()
+			view := Start(Config{Terminal: p.TTY, State: state, Title: title, Controller: &recordingController{}})
+			sendSteps(func(e runner.Event) {
+				state.Update(e)
+				view.HandleEvent(e)
+			}, length)
 			if err := view.Close(); err != nil {
 				b.Error(err)
 			}
@@ -42,6 +47,9 @@ func BenchmarkView(b *testing.B) {
 func sendSteps(handle func(runner.Event), length time.Duration) {
 	const workers, perSecond = 64, 3000
 	handle(runner.Event{Type: runner.RunStarted, Time: time.Now(), Total: workers, Workers: workers})
+	for i := range workers {
+		handle(runner.Event{Type: runner.AttemptStarted, Time: time.Now(), Instance: instanceID(i), Attempt: 1})
+	}
 	start, sent := time.Now(), 0
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -51,7 +59,7 @@ func sendSteps(handle func(runner.Event), length time.Duration) {
 		}
 		for due := int(now.Sub(start).Seconds() * perSecond); sent < due; sent++ {
 			step := sent / (3 * workers)
-			e := runner.Event{Type: runner.PhaseChanged, Time: now, Instance: fmt.Sprintf("sympy__sympy-%d", sent/3%workers), Attempt: 1, Step: step, Cost: float64(step) / 100}
+			e := runner.Event{Type: runner.PhaseChanged, Time: now, Instance: instanceID(sent / 3 % workers), Attempt: 1, Step: step, Cost: float64(step) / 100}
 			switch e.Command = fmt.Sprintf("python -m pytest -x -q tests/test_%d.py 2>&1 | tail -30", sent/3); sent % 3 {
 			case 0:
 				e.Phase, e.Command = runner.PhaseThinking, ""
@@ -64,6 +72,8 @@ func sendSteps(handle func(runner.Event), length time.Duration) {
 		}
 	}
 }
+
+func instanceID(worker int) string { return fmt.Sprintf("sympy__sympy-%d", worker) }
 
 // cpuTime returns the CPU time of this process while it runs do.
 func cpuTime(b *testing.B, do func()) time.Duration {

@@ -77,7 +77,7 @@ const minWidth = 36
 
 // draw renders the screen: exactly f.height lines, none wider than f.width.
 func (b *board) draw(f frame) string {
-	layout := f.layout(len(b.workers))
+	layout := f.layout(len(b.Workers))
 	lines := make([]string, 0, f.height)
 	add := func(s ...string) { lines = append(lines, s...) }
 
@@ -122,33 +122,33 @@ func (b *board) titleLine(f frame) string {
 			parts = append(parts, sanitizeLine(s))
 		}
 	}
-	elapsed := timeline.FormatDuration(f.now.Sub(b.start))
+	elapsed := timeline.FormatDuration(f.now.Sub(b.Started))
 	text := terminal.JoinEnds(" "+strings.Join(parts, " · "), elapsed+" ", f.width)
 	return steps.Bold(text)
 }
 
 func (b *board) subtitleLine(f frame) string {
 	var parts []string
-	if b.skipped > 0 {
-		parts = append(parts, fmt.Sprintf("%d had a result", b.skipped))
+	if b.Skipped > 0 {
+		parts = append(parts, fmt.Sprintf("%d had a result", b.Skipped))
 	}
-	parts = append(parts, text.Count(len(b.workers), "worker")+" ")
+	parts = append(parts, text.Count(len(b.Workers), "worker")+" ")
 	return steps.Faint(terminal.JoinEnds(" "+sanitizeLine(f.title.Folder), strings.Join(parts, " · "), f.width))
 }
 
 // progressLine shows the progress, rate, remaining time and cost.
 func (b *board) progressLine(f frame) string {
-	total := strconv.Itoa(b.total)
+	total := strconv.Itoa(b.Total)
 	// Fixed widths keep the length of the bar constant.
-	parts := []string{terminal.PadLeft(strconv.Itoa(b.done), len(total)) + "/" + total}
+	parts := []string{terminal.PadLeft(strconv.Itoa(b.Done), len(total)) + "/" + total}
 	rate, timeLeft := b.perHour(f.now), b.timeLeft(f.now)
 	eta := ""
 	if timeLeft >= 0 {
 		eta = "ETA " + formatCoarse(timeLeft)
 	}
 	parts = append(parts, terminal.PadLeft(formatRate(rate), 7), terminal.PadLeft(eta, 10))
-	cost := formatDollars(b.spent())
-	if b.unpriced {
+	cost := formatDollars(b.Spent)
+	if b.Unpriced {
 		cost = strings.TrimPrefix(cost+"+?", "+")
 	}
 	if cost != "" {
@@ -163,8 +163,8 @@ func (b *board) progressLine(f frame) string {
 		return terminal.Truncate(" "+text, f.width)
 	}
 	filled := 0
-	if b.total > 0 {
-		filled = room * min(b.done, b.total) / b.total
+	if b.Total > 0 {
+		filled = room * min(b.Done, b.Total) / b.Total
 	}
 	bar := steps.Coloured(ansi.Green, strings.Repeat("━", filled)) + steps.Faint(strings.Repeat("─", room-filled))
 	return " " + bar + "  " + text
@@ -174,12 +174,12 @@ func (b *board) progressLine(f frame) string {
 func (b *board) outcomesLine(f frame) string {
 	line := countLine{room: f.width - 2}
 	for _, c := range classOrder {
-		if n := b.classCounts[c]; n > 0 {
+		if n := b.Classes[c]; n > 0 {
 			line.add(fmt.Sprintf("%d %s", n, c), func(s string) string { return steps.Coloured(steps.ClassColour(c), s) })
 		}
 	}
-	if b.retries > 0 {
-		line.add(fmt.Sprintf("%d retried", b.retries), steps.Faint)
+	if b.Retries > 0 {
+		line.add(fmt.Sprintf("%d retried", b.Retries), steps.Faint)
 	}
 	if line.used == 0 {
 		line.add("no instance has ended yet", steps.Faint)
@@ -191,12 +191,12 @@ func (b *board) outcomesLine(f frame) string {
 func (b *board) verdictsLine(f frame) string {
 	line := countLine{room: f.width - 2}
 	for _, c := range verdicts.Classes() {
-		if n := b.verdictCounts[c]; n > 0 {
+		if n := b.Verdicts[c]; n > 0 {
 			line.add(fmt.Sprintf("%d %s", n, strings.ReplaceAll(string(c), "_", " ")),
 				func(s string) string { return steps.Coloured(steps.VerdictColour(c), s) })
 		}
 	}
-	if n := len(b.evaluating); n > 0 {
+	if n := len(b.Evaluating); n > 0 {
 		line.add(fmt.Sprintf("%d evaluating", n), steps.Faint)
 	}
 	if line.used == 0 {
@@ -233,9 +233,9 @@ func (c *countLine) String() string {
 
 func (b *board) footer(f frame, l layout) string {
 	keys := f.keyHints()
-	if len(b.workers) > l.rows {
-		top := f.clamp(f.top, len(b.workers))
-		keys = fmt.Sprintf("↑↓ %d-%d of %d   ", top+1, top+l.rows, len(b.workers)) + keys
+	if len(b.Workers) > l.rows {
+		top := f.clamp(f.top, len(b.Workers))
+		keys = fmt.Sprintf("↑↓ %d-%d of %d   ", top+1, top+l.rows, len(b.Workers)) + keys
 	}
 	switch {
 	case f.killTarget != "":

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/batch"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -43,7 +44,7 @@ type story struct {
 }
 
 func newStory(workers, total int) *story {
-	s := &story{m: model{board: &sharedBoard{board: newBoard()}, controller: &recordingController{}}, now: start}
+	s := &story{m: model{board: newBoard(batch.New()), controller: &recordingController{}}, now: start}
 	s.m.frame.title = Title{Dataset: "verified", Model: "gpt-5-mini", Folder: "runs/first\x1b[2J"}
 	s.emit(0, runner.Event{Type: runner.RunStarted, Total: total + 12, Skipped: 12, Workers: workers})
 	return s
@@ -52,7 +53,8 @@ func newStory(workers, total int) *story {
 func (s *story) emit(delay time.Duration, e runner.Event) {
 	s.now = s.now.Add(delay)
 	e.Time = s.now
-	s.m.board.board.handleEvent(e)
+	s.m.board.Update(e)
+	s.m.board.handleEvent(e)
 }
 
 func (s *story) send(msg tea.Msg) tea.Cmd {
@@ -169,7 +171,7 @@ func TestScreens(t *testing.T) {
 	})
 	t.Run("message", func(t *testing.T) {
 		s := goldenStory()
-		s.m.board.board.setMessage("mini: stopping; once more to kill\x1b[2J\n")
+		s.m.board.setMessage("mini: stopping; once more to kill\x1b[2J\n")
 		screen := s.screen(80, 24)
 		if !strings.HasSuffix(screen, "\n stopping; once more to kill\ufffd[2J\n") {
 			t.Errorf("the message is not in the last line:\n%s", screen)
@@ -299,34 +301,26 @@ func TestKeysDoNotQuit(t *testing.T) {
 	}
 }
 
-// A resumed attempt shows the progress of rebuilding its sandbox; its earlier cost is not
-// counted.
+// A resumed attempt shows the progress of rebuilding its sandbox.
 func TestRebuilding(t *testing.T) {
 	s := newStory(1, 1)
-	b := s.m.board.board
+	b := s.m.board
 	s.emit(0, runner.Event{Type: runner.AttemptStarted, Instance: "a", Attempt: 1})
 	s.emit(0, runner.Event{Type: runner.AttemptResumed, Instance: "a", Attempt: 1, Step: 31, Cost: 0.5, Total: 30})
 	s.emit(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.PhaseRebuilding, Instance: "a", Attempt: 1, Step: 31, Cost: 0.5, Done: 12, Total: 30, Command: "make test"})
-	w, f := b.workers[0], frame{width: 120, now: start}
+	f := frame{width: 120, now: start}
 	row := ansi.Strip(b.rowLine(0, b.columns(f.width), f))
 	for _, want := range []string{"rebuild", " 31 ", "12 of 30  make test"} {
 		if !strings.Contains(row, want) {
 			t.Errorf("row %q lacks %q", row, want)
 		}
 	}
-	if b.spent() != 0 || w.cost != 0.5 {
-		t.Errorf("spent $%v, of the attempt $%v", b.spent(), w.cost)
-	}
-	s.emit(0, runner.Event{Type: runner.AttemptFinished, Instance: "a", Attempt: 1, Outcome: &trajectories.Outcome{Class: trajectories.Submitted, Cost: 0.75}})
-	if b.spent() != 0.25 {
-		t.Errorf("spent $%v, want $0.25", b.spent())
-	}
 }
 
 // A row shows for what the start of a sandbox waits, also after a failed attempt.
 func TestQueued(t *testing.T) {
 	s := newStory(1, 1)
-	b := s.m.board.board
+	b := s.m.board
 	s.emit(0, runner.Event{Type: runner.AttemptStarted, Instance: "a", Repetition: 1, Attempt: 2})
 	queued := func(delay time.Duration, reason string) {
 		s.emit(delay, runner.Event{Type: runner.PhaseChanged, Phase: runner.PhaseQueued, Instance: "a", Text: reason})
@@ -343,8 +337,8 @@ func TestQueued(t *testing.T) {
 			t.Errorf("row %q lacks %q", row(), want)
 		}
 	}
-	if len(b.workers) != 1 {
-		t.Errorf("%d rows", len(b.workers))
+	if len(b.Workers) != 1 {
+		t.Errorf("%d rows", len(b.Workers))
 	}
 	s.emit(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.PhaseStarting, Instance: "a", Text: "img"})
 	if strings.Contains(row(), "queued") || strings.Contains(row(), "node") {
@@ -359,32 +353,8 @@ func TestUnknownCost(t *testing.T) {
 		out.Class = trajectories.Submitted
 		out.Usage.Unpriced = 3
 		s.emit(0, runner.Event{Type: runner.AttemptFinished, Instance: "a", Outcome: out})
-		if line := ansi.Strip(s.m.board.board.progressLine(frame{width: 100, now: start.Add(time.Minute)})) + " "; !strings.Contains(line, want) {
+		if line := ansi.Strip(s.m.board.progressLine(frame{width: 100, now: start.Add(time.Minute)})) + " "; !strings.Contains(line, want) {
 			t.Errorf("%q, want %q", line, want)
 		}
-	}
-}
-
-// Repetitions of an instance run side by side. Sandbox events of the instance apply to those
-// that are starting.
-func TestRepetitions(t *testing.T) {
-	b := newBoard()
-	b.handleEvent(runner.Event{Type: runner.RunStarted, Total: 3, Workers: 3, Repetition: 3})
-	for k := 1; k <= 3; k++ {
-		b.handleEvent(runner.Event{Type: runner.AttemptStarted, Instance: "a", Repetition: k, Attempt: k})
-	}
-	b.handleEvent(runner.Event{Type: runner.PhaseChanged, Phase: runner.PhaseRunning, Instance: "a", Repetition: 1, Step: 4, Command: "ls"})
-	b.handleEvent(runner.Event{Type: runner.PhaseChanged, Phase: runner.PhaseStarting, Instance: "a", Text: "img"})
-	got := map[string]string{}
-	for _, w := range b.workers {
-		got[w.name] = string(w.phase) + " " + w.image
-	}
-	want := map[string]string{"a#1": "running ", "a#2": "starting img", "a#3": "starting img"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("rows (-want +got):\n%s", diff)
-	}
-	b.handleEvent(runner.Event{Type: runner.PhaseChanged, Phase: runner.PhaseReleased, Instance: "a", Repetition: 2})
-	if len(b.workerIndex) != 2 || b.workers[1].name != "" {
-		t.Errorf("the worker that is free: %+v", b.workers)
 	}
 }

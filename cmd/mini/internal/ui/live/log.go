@@ -21,7 +21,7 @@ func (b *board) latestLines(f frame, lineCount int) []string {
 		return nil
 	}
 	lines := []string{steps.Faint(terminal.Truncate(" latest "+strings.Repeat("─", max(0, f.width-9)), f.width))}
-	for _, p := range b.pulls {
+	for _, p := range b.Pulls {
 		if len(lines)-1 >= max(1, lineCount/2) {
 			break
 		}
@@ -39,7 +39,7 @@ func (b *board) latestLines(f frame, lineCount int) []string {
 
 // shownLog returns the log entries that latestLines shows in lineCount lines, newest first.
 func (b *board) shownLog(lineCount int) []logEntry {
-	room := lineCount - 1 - min(len(b.pulls), max(0, max(1, lineCount/2)))
+	room := lineCount - 1 - min(len(b.Pulls), max(0, max(1, lineCount/2)))
 	var shown []logEntry
 	for _, entry := range slices.Backward(b.log) {
 		if len(shown) >= room {

@@ -2,7 +2,6 @@ package live
 
 import (
 	"slices"
-	"sync"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -12,13 +11,6 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/ui/terminal"
 )
 
-// sharedBoard guards the board, which the event handler updates and the model draws.
-type sharedBoard struct {
-	mu    sync.Mutex
-	board *board
-	dirty bool // the board has changed since it was last drawn
-}
-
 // refreshMsg requests a redraw.
 type refreshMsg struct {
 	now       time.Time
@@ -26,8 +18,9 @@ type refreshMsg struct {
 }
 
 // model is the Bubble Tea model of the view. Update performs no I/O; it returns commands that do.
+// Update and View hold the lock of the board.
 type model struct {
-	board      *sharedBoard
+	board      *board
 	frame      frame
 	help       bool
 	helpTop    int // first visible line of the help
@@ -53,7 +46,9 @@ func (m model) Init() tea.Cmd {
 
 // Update implements tea.Model.
 func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	if m.killTarget != "" && m.board.hasEnded(m.killTarget) {
+	m.board.Lock()
+	defer m.board.Unlock()
+	if m.killTarget != "" && m.board.Ended[m.killTarget] {
 		m.frame.hint, m.hintSetAt, m.killTarget = m.killTarget+" has ended", m.frame.now, ""
 	}
 	switch msg := msg.(type) {
@@ -113,7 +108,7 @@ func (m model) handleKey(key string) (tea.Model, tea.Cmd) {
 // handleScrollKey scrolls the help, the pane or the table, or selects the next or previous
 // instance.
 func (m *model) handleScrollKey(key string) {
-	workers := m.board.workers()
+	workers := len(m.board.Workers)
 	step := map[string]int{"up": -1, "k": -1, "down": 1, "j": 1}[key]
 	switch {
 	case m.help:
@@ -157,15 +152,17 @@ func callCmd(f func()) tea.Cmd {
 
 // View implements tea.Model.
 func (m model) View() tea.View {
+	m.board.Lock()
+	defer m.board.Unlock()
 	v := tea.View{AltScreen: true, DisableBracketedPasteMode: true}
 	switch {
 	case m.frame.width <= 0 || m.frame.height <= 0:
 	case m.help:
 		v.Content = helpScreen(m.frame.width, m.frame.height, m.helpTop)
 	case m.pane != nil:
-		v.Content = m.pane.draw(m.frame, m.board.workerFor(m.pane.selection.name), m.paneFooter())
+		v.Content = m.pane.draw(m.frame, m.board.Task(m.pane.selection.name), m.paneFooter())
 	default:
-		m.frame.killTarget = m.killTarget
+		m.frame.killTarget, m.board.dirty = m.killTarget, false
 		v.Content = m.board.draw(m.frame)
 	}
 	return v
@@ -181,17 +178,4 @@ func (m model) paneFooter() string {
 		return steps.Coloured(ansi.Yellow, terminal.Truncate(" "+sanitizeLine(f.hint), f.width))
 	}
 	return steps.Faint(terminal.Truncate(" Esc back   ↑↓ scroll   R requeue   K kill   Ctrl-C stops   ? help", f.width))
-}
-
-func (s *sharedBoard) workers() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.board.workers)
-}
-
-func (s *sharedBoard) draw(f frame) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.dirty = false
-	return s.board.draw(f)
 }

@@ -33,9 +33,9 @@ type selection struct {
 // visible log.
 func (b *board) selectable(logLines int) []selection {
 	var all []selection
-	for i, w := range b.workers {
-		if w.name != "" {
-			all = append(all, selection{w.name, w.instanceID, w.attempt, i})
+	for i, t := range b.Workers {
+		if t != nil {
+			all = append(all, selection{t.ID, t.Instance, t.Attempt, i})
 		}
 	}
 	for _, entry := range b.shownLog(logLines) {
@@ -49,10 +49,7 @@ func (b *board) selectable(logLines int) []selection {
 
 // selections returns the selectable instances and the index of the selected one, or -1.
 func (m model) selections() ([]selection, int) {
-	m.board.mu.Lock()
-	defer m.board.mu.Unlock()
-	b := m.board.board
-	selectable := b.selectable(m.frame.layout(len(b.workers)).log)
+	selectable := m.board.selectable(m.frame.layout(len(m.board.Workers)).log)
 	return selectable, slices.IndexFunc(selectable, func(s selection) bool { return s.name == m.frame.selected })
 }
 
@@ -114,7 +111,7 @@ func (m model) sendOrder(a runner.Action, name string) tea.Cmd {
 func (m *model) handleOrderKey(key string) (tea.Cmd, bool) {
 	switch key {
 	case "p":
-		if m.board.isHalted() {
+		if m.board.Halted != "" {
 			return m.sendOrder(runner.Resume, ""), true
 		}
 		return m.sendOrder(runner.Pause, ""), true
@@ -129,7 +126,7 @@ func (m *model) handleOrderKey(key string) (tea.Cmd, bool) {
 	case !ok:
 		m.frame.hint = "select an instance first, with j and k"
 		return nil, true
-	case (key == "K" || key == "shift+k") && m.board.hasEnded(target.name):
+	case (key == "K" || key == "shift+k") && m.board.Ended[target.name]:
 		m.frame.hint = target.name + " has ended"
 		return nil, true
 	case key == "K" || key == "shift+k":
@@ -167,34 +164,9 @@ func (m *model) handleJournal(msg journalMsg) tea.Cmd {
 		return nil
 	}
 	next := m.pane.update(msg)
-	if w := m.board.workerFor(m.pane.selection.name); w != nil && w.attempt > m.pane.selection.attempt {
-		m.pane.selection.attempt = w.attempt
+	if t := m.board.Task(m.pane.selection.name); t != nil && t.Attempt > m.pane.selection.attempt {
+		m.pane.selection.attempt = t.Attempt
 		return m.openPane(m.pane.selection)
 	}
 	return next
-}
-
-// isHalted reports whether the run is paused or draining.
-func (s *sharedBoard) isHalted() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.board.halted != ""
-}
-
-// hasEnded reports whether an instance has ended without further retries.
-func (s *sharedBoard) hasEnded(name string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.board.ended[name]
-}
-
-// workerFor returns a copy of an instance's row, or nil if it is not running.
-func (s *sharedBoard) workerFor(name string) *worker {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if i, ok := s.board.workerIndex[name]; ok {
-		w := s.board.workers[i]
-		return &w
-	}
-	return nil
 }

@@ -1,9 +1,9 @@
 package live
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -13,7 +13,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/minibench/mini/cmd/mini/internal/ui/browser"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/control"
 	"github.com/minibench/mini/trajectories"
@@ -141,25 +140,6 @@ func TestOrderKeys(t *testing.T) {
 	c.checkOrders(t, "requeue b view", "requeue c view")
 }
 
-func TestCountsAfterOrders(t *testing.T) {
-	s, _ := newControlledStory(2, 5)
-	b := s.m.board.board
-	s.begin("a", runner.PhaseThinking, 1, 0, "")
-	s.end("a", trajectories.Submitted, "Submitted", "", false)
-	s.emit(0, runner.Event{Type: runner.Verdict, Instance: "a", Verdict: "unresolved"})
-	s.controlled(runner.Requeue, "a", trajectories.Submitted, 5)
-	s.controlled(runner.Kill, "z", "", 4)
-	if b.done != 0 || b.total != 4 || b.classCounts[trajectories.Submitted] != 0 {
-		t.Errorf("%d of %d, %v", b.done, b.total, b.classCounts)
-	}
-	s.begin("a", runner.PhaseThinking, 1, 0, "")
-	s.end("a", trajectories.Submitted, "Submitted", "", false)
-	s.emit(0, runner.Event{Type: runner.Verdict, Instance: "a", Verdict: "resolved"})
-	if b.done != 1 || b.verdictCounts["resolved"] != 1 || b.verdictCounts["unresolved"] != 0 {
-		t.Errorf("%d done, %v", b.done, b.verdictCounts)
-	}
-}
-
 func TestStatusLine(t *testing.T) {
 	s, c := newControlledStory(2, 5)
 	var r resources
@@ -171,17 +151,17 @@ func TestStatusLine(t *testing.T) {
 		100: " paused: p resumes   calls 4/16+3 wait   asked to wait 0:12   disk 41 GB   engine 1234 GB …",
 		40:  " paused: p resumes   calls 4/16+3 wait …",
 	} {
-		if got := ansi.Strip(s.m.board.board.statusLine(frame{width: w}, r)); got != want || ansi.StringWidth(got) > w {
+		if got := ansi.Strip(s.m.board.statusLine(frame{width: w}, r)); got != want || ansi.StringWidth(got) > w {
 			t.Errorf("%d: %q", w, got)
 		}
 	}
 	s.controlled(runner.Resume, "", "", 5)
 	r.providers[0].MinuteFullSeconds = 40
-	if got := ansi.Strip(s.m.board.board.statusLine(frame{width: 80}, r)); !strings.Contains(got, "rate limit 0:40") {
+	if got := ansi.Strip(s.m.board.statusLine(frame{width: 80}, r)); !strings.Contains(got, "rate limit 0:40") {
 		t.Errorf("%q", got)
 	}
 	r.providers[0].PauseSeconds, r.providers[0].MinuteFullSeconds = 0, 0
-	if got := ansi.Strip(s.m.board.board.statusLine(frame{width: 80}, r)); got != " calls 4/16+3 wait   disk 41 GB   engine 1234 GB   images 62/80 GB" {
+	if got := ansi.Strip(s.m.board.statusLine(frame{width: 80}, r)); got != " calls 4/16+3 wait   disk 41 GB   engine 1234 GB   images 62/80 GB" {
 		t.Errorf("%q", got)
 	}
 }
@@ -241,13 +221,8 @@ func TestPane(t *testing.T) {
 	s.screen(80, 10)
 	s.press("g")
 	top := strings.Split(s.screen(80, 10), "\n")[1]
-	addRecord := func(typ trajectories.Type, data any) {
-		if err := s.m.pane.trajectory.Add(recordOf(t, typ, data)); err != nil {
-			t.Fatal(err)
-		}
-		s.m.pane.update(journalMsg{trajectory: &browser.Trajectory{Timeline: s.m.pane.trajectory.Timeline}})
-	}
-	addRecord(trajectories.TypeCall, trajectories.Call{Error: "no"})
+	appendLine(t, c.journals["a 1"], `{"id":6,"parent_id":5,"type":"call","data":{"error":"no"}}`)
+	s.send(s.m.pane.readAfter(0)())
 	if got := strings.Split(s.screen(80, 10), "\n")[1]; got != top || !strings.Contains(top, "prompts") {
 		t.Errorf("%q, then %q", top, got)
 	}
@@ -272,13 +247,18 @@ func TestPane(t *testing.T) {
 	}
 }
 
-func recordOf(t *testing.T, typ trajectories.Type, data any) trajectories.Record {
+func appendLine(t *testing.T, path, line string) {
 	t.Helper()
-	text, err := json.Marshal(data)
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return trajectories.Record{ID: 9, Type: typ, Data: text}
+	if _, err := f.WriteString(line + "\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // The pane of a finished attempt shows its outcome. When the instance has a new attempt, the

@@ -15,6 +15,7 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
 	"github.com/minibench/mini/cmd/mini/internal/ui/terminal"
 	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/batch"
 	"github.com/minibench/mini/trajectories/timeline"
 )
 
@@ -118,13 +119,13 @@ func (p *followPane) scroll(key string, page int) {
 func (f frame) paneHeight() int { return max(0, f.height-3) }
 
 // draw renders the pane on the whole screen.
-func (p *followPane) draw(f frame, w *worker, footer string) string {
+func (p *followPane) draw(f frame, t *batch.Task, footer string) string {
 	if p.width != f.width {
 		p.layout(f.width)
 	}
 	lines := make([]string, 0, f.height)
 	title := fmt.Sprintf(" %s · attempt %d", sanitizeLine(p.selection.name), p.selection.attempt)
-	title = terminal.JoinEnds(title, p.activityText(f, w)+" ", f.width)
+	title = terminal.JoinEnds(title, p.activityText(f, t)+" ", f.width)
 	lines = append(lines, steps.Bold(terminal.Truncate(title, f.width)))
 	room := f.paneHeight()
 	end := max(0, len(p.lines)-p.linesBelow)
@@ -137,18 +138,18 @@ func (p *followPane) draw(f frame, w *worker, footer string) string {
 	}
 	lines = lines[:max(0, min(len(lines), f.height-2))]
 	if f.height >= 2 {
-		lines = append(lines, p.runningCommand(f, w))
+		lines = append(lines, p.runningCommand(f, t))
 	}
 	return strings.Join(append(lines, footer), "\n")
 }
 
 // activityText describes what the attempt is doing.
-func (p *followPane) activityText(f frame, w *worker) string {
-	if w == nil {
+func (p *followPane) activityText(f frame, t *batch.Task) string {
+	if t == nil {
 		return "not running"
 	}
-	text := fmt.Sprintf("%s %s", w.phase, formatElapsed(f.now.Sub(w.phaseStart)))
-	if cost := formatDollars(w.cost); cost != "" {
+	text := fmt.Sprintf("%s %s", t.Phase, formatElapsed(f.now.Sub(t.PhaseStart)))
+	if cost := formatDollars(t.Cost); cost != "" && !t.Ended {
 		text += "  " + cost
 	}
 	return text
@@ -156,12 +157,12 @@ func (p *followPane) activityText(f frame, w *worker) string {
 
 // runningCommand renders the line below the steps: the read error or the running command, which
 // the journal does not have yet.
-func (p *followPane) runningCommand(f frame, w *worker) string {
+func (p *followPane) runningCommand(f frame, t *batch.Task) string {
 	switch {
 	case p.readError != "":
 		return steps.Coloured(ansi.Yellow, terminal.Truncate(" "+sanitizeLine(p.readError), f.width))
-	case w != nil && w.isRunning && w.phase == runner.PhaseRunning:
-		return steps.Coloured(ansi.Green, terminal.Truncate(" $ "+sanitizeLine(w.command), f.width))
+	case t != nil && t.Phase == runner.PhaseRunning:
+		return steps.Coloured(ansi.Green, terminal.Truncate(" $ "+sanitizeLine(t.Command), f.width))
 	}
 	return ""
 }

@@ -40,7 +40,7 @@ func (r resources) totalProvider() (total runner.ProviderState) {
 // statusLine shows whether the run is halted, the provider limits, and the free disk space.
 func (b *board) statusLine(f frame, r resources) string {
 	line := countLine{room: f.width - 2}
-	switch b.halted {
+	switch b.Halted {
 	case runner.Pause:
 		line.add("paused: p resumes", func(s string) string { return steps.Coloured(ansi.Yellow, s) })
 	case runner.Drain:

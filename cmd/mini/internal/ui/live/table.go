@@ -1,12 +1,14 @@
 package live
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
 	"github.com/minibench/mini/cmd/mini/internal/ui/terminal"
 	"github.com/minibench/mini/internal/table"
 	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/batch"
 )
 
 // columns holds the widths of the table's columns; 0 hides a column.
@@ -30,13 +32,13 @@ func (b *board) idWidth(w int) int {
 
 func (b *board) columns(w int) columns {
 	c := columns{
-		number: len(strconv.Itoa(len(b.workers))), id: b.idWidth(w), phase: phaseWidth, step: stepWidth, time: timeWidth,
+		number: len(strconv.Itoa(len(b.Workers))), id: b.idWidth(w), phase: phaseWidth, step: stepWidth, time: timeWidth,
 	}
 	remaining := w - 1 - c.number - gap - gap - c.phase - gap - c.step - gap - c.time
 	if remaining < min(c.id, 16) {
 		c.step, remaining = 0, remaining+c.step+gap
 	}
-	if b.spent() > 0 && remaining-c.id >= costWidth+gap+14 {
+	if b.Spent > 0 && remaining-c.id >= costWidth+gap+14 {
 		c.cost, remaining = costWidth, remaining-costWidth-gap
 	}
 	c.id = max(1, min(c.id, remaining))
@@ -63,8 +65,8 @@ func (b *board) tableLines(f frame, l layout) []string {
 	if f.height-3 < 3 {
 		lines = nil
 	}
-	top := f.clamp(f.top, len(b.workers))
-	for i := top; i < min(top+l.rows, len(b.workers)); i++ {
+	top := f.clamp(f.top, len(b.Workers))
+	for i := top; i < min(top+l.rows, len(b.Workers)); i++ {
 		lines = append(lines, b.rowLine(i, c, f))
 	}
 	return lines
@@ -74,36 +76,48 @@ func (b *board) tableLines(f frame, l layout) []string {
 const selectionMarker = "▸"
 
 func (b *board) rowLine(i int, c columns, f frame) string {
-	w := b.workers[i]
-	marker := " "
-	if w.name != "" && w.name == f.selected {
-		marker = selectionMarker
-	}
+	t := b.Workers[i]
 	number := steps.Faint(terminal.PadLeft(strconv.Itoa(i+1), c.number))
-	if w.name == "" {
+	if t == nil {
 		return " " + c.join([]string{number, terminal.PadRight("", c.id), styledPhase("", false, c.phase)})
 	}
-	step := ""
-	if w.step > 0 {
-		step = strconv.Itoa(w.step)
+	marker := " "
+	if t.ID == f.selected {
+		marker = selectionMarker
 	}
-	command := terminal.Truncate(sanitizeLine(w.command), c.command)
-	switch {
-	case w.phase == runner.PhaseQueued:
-		command = steps.Faint(terminal.Truncate(sanitizeLine(w.reason), c.command))
-	case w.command == "" && w.attempt > 1:
-		command = steps.Faint(terminal.Truncate("attempt "+strconv.Itoa(w.attempt), c.command))
-	case w.phase == runner.PhaseStarting && w.image != "":
-		command = steps.Faint(table.TruncateMiddle(sanitizeLine(w.image), c.command))
-	case !w.isRunning:
-		command = steps.Faint(command)
+	step := ""
+	if t.Step > 0 {
+		step = strconv.Itoa(t.Step)
+	}
+	cost := formatDollars(t.Cost)
+	if t.Ended {
+		cost = ""
 	}
 	return marker + c.join([]string{
-		number, terminal.PadRight(table.TruncateMiddle(sanitizeLine(w.name), c.id), c.id),
-		styledPhase(w.phase, b.isPulling(w.image), c.phase), terminal.PadLeft(step, c.step),
-		steps.Faint(terminal.PadLeft(formatElapsed(f.now.Sub(w.phaseStart)), c.time)),
-		terminal.PadLeft(formatDollars(w.cost), c.cost), command,
+		number, terminal.PadRight(table.TruncateMiddle(sanitizeLine(t.ID), c.id), c.id),
+		styledPhase(t.Phase, b.IsPulling(t.Image), c.phase), terminal.PadLeft(step, c.step),
+		steps.Faint(terminal.PadLeft(formatElapsed(f.now.Sub(t.PhaseStart)), c.time)),
+		terminal.PadLeft(cost, c.cost), commandCell(t, c.command),
 	})
+}
+
+// commandCell shows the running command, or faintly the last command or what the task waits for.
+func commandCell(t *batch.Task, width int) string {
+	command := sanitizeLine(t.Command)
+	if t.Reruns > 0 {
+		command = sanitizeLine(fmt.Sprintf("%d of %d  %s", t.Rerun, t.Reruns, t.Command))
+	}
+	switch {
+	case t.Phase == runner.PhaseQueued:
+		command = sanitizeLine(t.Reason)
+	case t.Command == "" && t.Attempt > 1:
+		command = "attempt " + strconv.Itoa(t.Attempt)
+	case t.Phase == runner.PhaseStarting && t.Image != "":
+		return steps.Faint(table.TruncateMiddle(sanitizeLine(t.Image), width))
+	case t.IsRunning():
+		return terminal.Truncate(command, width)
+	}
+	return steps.Faint(terminal.Truncate(command, width))
 }
 
 // join joins the cells of the visible columns.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/minibench/mini/cmd/mini/internal/ui/terminal"
 	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/batch"
 )
 
 // Config configures a View.
@@ -19,7 +20,9 @@ type Config struct {
 	// Terminal is where the view draws. Keys are read from standard input if that is a
 	// terminal, else from the controlling terminal.
 	Terminal *os.File
-	Title    Title
+	// State is the state of the batch. The caller updates it with an event before HandleEvent.
+	State *batch.State
+	Title Title
 	// Interrupt is called for each Ctrl-C, which sends no signal in raw mode.
 	Interrupt func()
 	// RedirectMessages is called with ShowMessage before the view takes the terminal, with nil
@@ -32,7 +35,7 @@ type Config struct {
 
 // View shows a run on a terminal. Its methods are safe for concurrent use.
 type View struct {
-	board  sharedBoard
+	board  *board
 	config Config
 	screen *terminal.Screen
 	stop   context.CancelFunc // stops the goroutines of Start
@@ -53,8 +56,7 @@ const (
 
 // Start takes the terminal. If that fails, Done is closed at once and Close returns the error.
 func Start(c Config) *View {
-	v := &View{board: sharedBoard{board: newBoard()}, config: c, done: make(chan struct{})}
-	v.board.board.start = time.Now()
+	v := &View{board: newBoard(c.State), config: c, done: make(chan struct{})}
 	if c.RedirectMessages == nil {
 		v.config.RedirectMessages = func(func(string)) {}
 	}
@@ -81,7 +83,7 @@ func Start(c Config) *View {
 // run draws until ctx ends. It starts a new Bubble Tea program each time the user brings the
 // process back to the foreground.
 func (v *View) run(ctx context.Context) error {
-	m := model{board: &v.board, interrupt: v.config.Interrupt, controller: v.config.Controller}
+	m := model{board: v.board, interrupt: v.config.Interrupt, controller: v.config.Controller}
 	m.frame.title, m.frame.now = v.config.Title, time.Now()
 	return v.screen.Run(ctx, func(ctx context.Context, suspend func()) error {
 		m.suspend = suspend
@@ -120,9 +122,9 @@ func (v *View) sendRefreshes(ctx context.Context, program *tea.Program) {
 		case <-ctx.Done():
 			return
 		case now := <-ticker.C:
-			v.board.mu.Lock()
+			v.board.Lock()
 			due := now.Sub(drawn) >= tickInterval || v.board.dirty
-			v.board.mu.Unlock()
+			v.board.Unlock()
 			if due {
 				drawn = now.Truncate(tickInterval)
 				providers, disk := v.config.Controller.Resources()
@@ -132,20 +134,18 @@ func (v *View) sendRefreshes(ctx context.Context, program *tea.Program) {
 	}
 }
 
-// HandleEvent updates the board with an event. It does not block.
+// HandleEvent shows an event, with which the state was updated. It does not block.
 func (v *View) HandleEvent(e runner.Event) {
-	v.board.mu.Lock()
-	defer v.board.mu.Unlock()
-	v.board.board.handleEvent(e)
-	v.board.dirty = true
+	v.board.Lock()
+	defer v.board.Unlock()
+	v.board.handleEvent(e)
 }
 
 // ShowMessage shows a message of mini in the footer until the next message.
 func (v *View) ShowMessage(text string) {
-	v.board.mu.Lock()
-	defer v.board.mu.Unlock()
-	v.board.board.setMessage(text)
-	v.board.dirty = true
+	v.board.Lock()
+	defer v.board.Unlock()
+	v.board.setMessage(text)
 }
 
 // Done is closed when the terminal has been restored, by Close or after a failure.

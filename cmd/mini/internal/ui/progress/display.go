@@ -18,6 +18,7 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/ui/terminal"
 	"github.com/minibench/mini/internal/usage"
 	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/batch"
 	"github.com/minibench/mini/runner/report"
 )
 
@@ -88,6 +89,7 @@ type Display struct {
 	head   RunInfo
 	stderr *cmdutil.Messages
 
+	state        *batch.State
 	printEvent   func(runner.Event)
 	heldProblems *report.PlainPrinter // holds failures until the live view has closed
 	view         *live.View           // nil if no live view is shown
@@ -98,19 +100,19 @@ type Display struct {
 // Close.
 func New(kind string, s cmdutil.Streams, h RunInfo) *Display {
 	messages := messagesOf(s)
-	d := &Display{kind: kind, head: h, stderr: messages}
+	d := &Display{kind: kind, head: h, stderr: messages, state: batch.New()}
 	switch kind {
 	case JSON:
-		d.printEvent = report.NewJSONPrinter(messages.DirectWriter()).Event
-		warn := report.NewJSONPrinter(messages.W).Event // not Direct: it would lock messages again
+		d.printEvent = report.NewJSONPrinter(messages.DirectWriter())
+		warn := report.NewJSONPrinter(messages.W) // not Direct: it would lock messages again
 		messages.Divert(func(line string) { warn(runner.Event{Type: runner.Warning, Time: time.Now(), Text: line}) }, false)
 	case None:
-		d.printEvent = d.newPlainPrinter(messages).ProblemEvent
+		d.printEvent = d.newPlainPrinter(messages).PrintProblem
 	case Live:
-		d.printEvent = d.newPlainPrinter(messages.UndivertedWriter()).Event
+		d.printEvent = d.newPlainPrinter(messages.UndivertedWriter()).Print
 		d.heldProblems = d.newPlainPrinter(messages.HoldWriter())
 	default:
-		d.printEvent = d.newPlainPrinter(messages).Event
+		d.printEvent = d.newPlainPrinter(messages).Print
 	}
 	return d
 }
@@ -127,7 +129,7 @@ func messagesOf(s cmdutil.Streams) *cmdutil.Messages {
 // newPlainPrinter returns a printer that writes lines to w, cut to the terminal's width.
 func (d *Display) newPlainPrinter(w io.Writer) *report.PlainPrinter {
 	printer := report.NewPlainPrinter(w, d.head.IDs)
-	printer.Patches = d.head.Patches
+	printer.State, printer.Patches = d.state, d.head.Patches
 	printer.Width = func() int { return ui.TerminalWidth(d.stderr.File()) }
 	return printer
 }
@@ -150,6 +152,7 @@ func (d *Display) Event(e runner.Event) {
 		default:
 		}
 	}
+	d.state.Update(e)
 	d.printEvent(e)
 	if d.kind != Live {
 		return
@@ -157,7 +160,7 @@ func (d *Display) Event(e runner.Event) {
 	if e.Type == runner.RunStarted && e.Total > e.Skipped {
 		d.startLive()
 	}
-	d.heldProblems.ProblemEvent(e)
+	d.heldProblems.PrintProblem(e)
 	if e.Type == runner.RunFinished && d.head.HasVerdicts {
 		d.stopLive() // the remaining verdicts are printed as lines
 	}
@@ -170,6 +173,7 @@ func (d *Display) Event(e runner.Event) {
 func (d *Display) startLive() {
 	d.view = live.Start(live.Config{
 		Terminal: d.stderr.File(),
+		State:    d.state,
 		Title: live.Title{
 			Dataset: d.head.Dataset, Model: d.head.Model, Folder: d.head.Folder, HasVerdicts: d.head.HasVerdicts,
 		},

@@ -97,7 +97,7 @@ func TestUntrustedText(t *testing.T) {
 				renderer := steps.Renderer{Width: width, Reasoning: true, Fold: map[timeline.Kind]steps.Fold{timeline.Output: {Head: 3, Tail: 3}}}
 				for _, l := range renderer.Item(&timeline.Item{Kind: kind, Label: a.Text, Text: a.Text}) {
 					if bad := attacktest.FindControl(l.Text, attacktest.Colours); bad != "" {
-						t.Fatalf("%s, kind %d: the line controls the terminal: %s: %.300q", a.Name, kind, bad, l.Text)
+						t.Fatalf("%s, kind %q: the line controls the terminal: %s: %.300q", a.Name, kind, bad, l.Text)
 					}
 				}
 			}

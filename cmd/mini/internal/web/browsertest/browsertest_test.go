@@ -194,23 +194,6 @@ func TestTab(t *testing.T) {
 	}
 }
 
-func TestMemory(t *testing.T) {
-	address := serve(t, good)
-	tab := chromium.Tab(t)
-	tab.Open(address)
-	before := chromium.Memory()
-	for settled := false; !settled; { // tabs of earlier tests may still be ending
-		browsertest.Eval[bool](tab, `new Promise(done => setTimeout(() => done(true), 300))`)
-		now := chromium.Memory()
-		settled = max(now, before)-min(now, before) < 4<<20
-		before = now
-	}
-	browsertest.Eval[int](tab, `(window.kept = new Uint8Array(200 << 20).fill(7)).length`)
-	if grown := chromium.Memory() - before; grown < 190<<20 || grown > 300<<20 {
-		t.Errorf("200 MB in a page are %d MB of %d", grown>>20, before>>20)
-	}
-}
-
 func TestElements(t *testing.T) {
 	address := serve(t, `<!doctype html><link rel=icon href=/script.js><svg onload="x()"></svg><a href=" java&#9;script:x()">a</a><form action="data:,x"></form>`)
 	tab := chromium.Tab(t)
@@ -234,22 +217,6 @@ func TestScriptsOff(t *testing.T) {
 	tab = chromium.Tab(t) // another tab has them
 	tab.Open(address)
 	check(t, "noscript", tab.Text("#off"), "(no such element)")
-}
-
-func TestLongTasks(t *testing.T) {
-	address := serve(t, good)
-	tab := chromium.Tab(t)
-	tab.Open(address)
-	if n := len(tab.LongTasks()); n > 0 {
-		t.Logf("%d long tasks of a small page: %v", n, tab.LongTasks())
-	}
-	browsertest.Eval[bool](tab, `new Promise(done => setTimeout(() => {
-		for (const end = performance.now() + 300; performance.now() < end;) {}
-		done(true)
-	}))`)
-	if all := tab.LongTasks(); len(all) == 0 || slices.Max(all) < 300*time.Millisecond {
-		t.Errorf("a task of 300 ms: %v", all)
-	}
 }
 
 func TestPicture(t *testing.T) {

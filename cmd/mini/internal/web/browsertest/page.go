@@ -3,33 +3,12 @@
 package browsertest
 
 import (
-	"bytes"
 	"context"
-	"fmt"
-	"os"
-	"time"
 
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/chromedp"
 )
-
-// observeLongTasks runs before the scripts of each page. Nothing that a page says
-// about scripts applies to it.
-const observeLongTasks = `window.browsertestLongTasks = [];
-new PerformanceObserver(list => browsertestLongTasks.push(...list.getEntries().map(e => e.duration)))
-	.observe({type: "longtask", buffered: true})`
-
-// LongTasks returns the tasks of more than 50 ms that blocked the page since it was
-// opened.
-func (tab *Tab) LongTasks() (all []time.Duration) {
-	tab.t.Helper()
-	// The observer is told after the task has ended and the page had time.
-	for _, ms := range Eval[[]float64](tab, `new Promise(done => setTimeout(() => done(browsertestLongTasks), 100))`) {
-		all = append(all, time.Duration(ms*float64(time.Millisecond)))
-	}
-	return all
-}
 
 // Elements returns how many elements of each name the page has. "on*" counts the
 // attributes that hold scripts, "style=" those that hold styles, and "script:" the
@@ -107,19 +86,4 @@ func (tab *Tab) Clipboard() string {
 		})
 	})
 	return Eval[string](tab, `navigator.clipboard.readText()`)
-}
-
-// Memory returns the memory of all processes of Chromium in bytes, where pages that
-// processes share count once. What a page needs is the difference to an empty tab.
-func (b *Browser) Memory() (total int64) {
-	for _, pid := range b.processes() {
-		// A process that has just ended has no file.
-		data, _ := os.ReadFile("/proc/" + pid + "/smaps_rollup")
-		if _, rest, found := bytes.Cut(data, []byte("\nPss:")); found {
-			var kB int64
-			_, _ = fmt.Sscan(string(rest), &kB)
-			total += kB << 10
-		}
-	}
-	return total
 }

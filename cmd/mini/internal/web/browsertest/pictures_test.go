@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/minibench/mini/cmd/mini/internal/web"
 	"github.com/minibench/mini/cmd/mini/internal/web/browsertest"
 )
 
@@ -26,7 +27,7 @@ var pictured = []struct{ name, path string }{
 // MINI_VIEW_URL: wide and as on a telephone, light and dark. No page may be wider than
 // the window.
 func TestPictures(t *testing.T) {
-	address := strings.TrimSuffix(os.Getenv("MINI_VIEW_URL"), "/")
+	address, token, _ := strings.Cut(os.Getenv("MINI_VIEW_URL"), "/?token=")
 	if address == "" {
 		t.Skip("MINI_VIEW_URL is not set; scripts/screenshots.sh starts a viewer and sets it")
 	}
@@ -44,7 +45,7 @@ func TestPictures(t *testing.T) {
 					theme = "dark"
 				}
 				tab.SetView(v)
-				tab.Open(address + page.path)
+				tab.Open(web.AddParameter(address+page.path, "token", token))
 				if n := tab.Overflow(); n > 0 {
 					t.Errorf("width %d: the page is %d pixels wider than the window", v.Width, n)
 				}

@@ -54,6 +54,19 @@ func (tab *Tab) Report(problem string) {
 	tab.t.Error("page: " + problem)
 }
 
+// networkChanged is in the error of requests that Chromium drops when an interface of the
+// machine's network appears or goes, as for each container that another test starts.
+const networkChanged = "net::ERR_NETWORK_CHANGED"
+
+// hasDropped reports whether Chromium has dropped requests since the last call.
+func (tab *Tab) hasDropped() bool {
+	tab.mu.Lock()
+	defer tab.mu.Unlock()
+	dropped := tab.dropped
+	tab.dropped = false
+	return dropped
+}
+
 // settle waits for the events of what the page has done. The browser sends them
 // before it answers.
 func (tab *Tab) settle() {
@@ -119,7 +132,11 @@ func (tab *Tab) record(event any) {
 		}
 		tab.problem("exception: %s", text)
 	case *log.EventEntryAdded:
-		if e.Entry.Level == log.EntryLevelError || e.Entry.Level == log.EntryLevelWarning {
+		if strings.Contains(e.Entry.Text, networkChanged) {
+			tab.mu.Lock()
+			tab.dropped = true
+			tab.mu.Unlock()
+		} else if e.Entry.Level == log.EntryLevelError || e.Entry.Level == log.EntryLevelWarning {
 			tab.problem("browser %s: %s %s", e.Entry.Level, e.Entry.Text, e.Entry.URL)
 		}
 	case *audits.EventIssueAdded:

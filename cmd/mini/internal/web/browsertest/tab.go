@@ -38,6 +38,7 @@ type Tab struct {
 	requests []Request
 	messages []string
 	problems []string
+	dropped  bool // requests, because the machine's network has changed
 }
 
 // Tab opens a tab and starts Chromium if it does not run. The tab closes at the end
@@ -66,7 +67,6 @@ func (b *Browser) Tab(t testing.TB) *Tab {
 		t.Fatalf("open a tab: %v", err)
 	}
 	call(tab, audits.Enable, cdp.Empty{})
-	call(tab, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: observeLongTasks})
 	return tab
 }
 
@@ -107,15 +107,27 @@ func (tab *Tab) Load(address string) {
 	tab.mu.Lock()
 	tab.origins = append(tab.origins, origin(address))
 	tab.mu.Unlock()
-	tab.Do("open "+address, chromedp.Navigate(address))
+	for {
+		ctx, cancel := context.WithTimeout(tab.ctx, timeLimit)
+		err := chromedp.Do(ctx, chromedp.Navigate(address))
+		cancel()
+		if err == nil {
+			return
+		}
+		if !strings.Contains(err.Error(), networkChanged) {
+			tab.t.Fatalf("open %s: %v", address, err)
+		}
+	}
 }
 
 // WaitReady waits as Open does, after a click on a link, for example.
 func (tab *Tab) WaitReady() {
 	tab.t.Helper()
+	ready := `document.readyState === "complete"`
 	if !tab.noScripts {
-		tab.Wait(`document.readyState === "complete" && "ready" in document.documentElement.dataset`)
+		ready += ` && "ready" in document.documentElement.dataset`
 	}
+	tab.Wait(ready)
 }
 
 // Back goes back in the history and waits for the page.
@@ -207,7 +219,8 @@ func (tab *Tab) Text(selector string) string {
 }
 
 // Wait waits until an expression of JavaScript is true. It works whatever the page's
-// content security policy says.
+// content security policy says. If the browser has dropped requests of the page because the
+// machine's network changed, the page is loaded again.
 func (tab *Tab) Wait(expression string) {
 	tab.t.Helper()
 	ctx, cancel := context.WithTimeout(tab.ctx, timeLimit)
@@ -221,6 +234,9 @@ func (tab *Tab) Wait(expression string) {
 		}
 		if err != nil && ctx.Err() == nil {
 			last = err
+		}
+		if tab.hasDropped() {
+			_ = chromedp.Do(ctx, chromedp.Reload()) // if it fails, the wait does
 		}
 		select {
 		case <-time.After(20 * time.Millisecond):

@@ -11,8 +11,8 @@ import (
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/model"
-	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/grade/tampering"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
 )
@@ -160,19 +160,19 @@ func (r *runFolder) addNumbers() {
 // addResults adds results without journals to results.json, as the author of a run can do by hand.
 func (r *runFolder) addResults(ids []string) {
 	path := filepath.Join(r.dir, datasets.ResultsFile)
-	data, err := r.folder.Root().ReadFile(path, 1<<30)
+	data, err := r.folder.Root.ReadFile(path, 1<<30)
 	r.check(err)
-	var results runner.Results
+	var results runs.Results
 	r.check(json.Unmarshal(data, &results))
 	class := string(verdicts.Unresolved)
 	for _, id := range ids {
-		results.Instances[id] = runner.Result{
+		results.Instances[id] = runs.Result{
 			Class: trajectories.Submitted, ExitStatus: "Submitted", Verdict: &class, Attempt: 1, Attempts: 1, Steps: 1, PatchBytes: 5, Start: began, End: began,
 		}
 	}
 	data, err = text.JSON(results)
 	r.check(err)
-	r.check(r.folder.Root().WriteFile(path, data))
+	r.check(r.folder.Root.WriteFile(path, data))
 }
 
 // patchOf returns the text as a patch, or in one.

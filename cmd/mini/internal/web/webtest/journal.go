@@ -10,6 +10,7 @@ import (
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -119,12 +120,12 @@ func create(tb testing.TB, dir, modelName string, instances, attempts int) *runF
 		tb.Fatal(err)
 	}
 	r := &runFolder{tb: tb, folder: folder, dir: dir}
-	_, err = folder.StartSession(runner.Manifest{
-		MiniVersion: "v1", Model: runner.ClassAndName{Class: "openai", Name: modelName}, Environment: runner.ClassAndName{Class: "docker"},
-		Dataset: runner.Dataset{Name: "generated", Rows: instances, Selected: instances},
+	_, err = folder.StartSession(runs.Manifest{
+		MiniVersion: "v1", Model: runs.ClassAndName{Class: "openai", Name: modelName}, Environment: runs.ClassAndName{Class: "docker"},
+		Dataset: runs.Dataset{Name: "generated", Rows: instances, Selected: instances},
 	}, fmt.Appendf(nil, "model:\n  model_name: %q\n", modelName))
 	r.check(err)
-	r.check(folder.EndSession(runner.Summary{Instances: instances, Repetitions: attempts}))
+	r.check(folder.EndSession(runs.Summary{Instances: instances, Repetitions: attempts}))
 	r.open()
 	return r
 }

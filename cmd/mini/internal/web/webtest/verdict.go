@@ -58,11 +58,11 @@ func (r *runFolder) addVerdict(v verdict) {
 		for path, content := range map[string]string{
 			files.Report: string(report.JSON(v.id)), files.TestOutput: v.log, files.Log: v.log, files.Patch: v.patch, files.Script: "true\n",
 		} {
-			r.check(r.folder.Root().WriteFile(path, []byte(content)))
+			r.check(r.folder.Root.WriteFile(path, []byte(content)))
 		}
 	}
 	record.Runs = []verdicts.TestRun{test}
 	record.DeriveClass()
 	path := filepath.Join(r.dir, verdicts.DirName, run, strings.ReplaceAll(modelName, "/", "__"), v.id+".json")
-	r.check(verdicts.Write(r.folder.Root(), path, record))
+	r.check(verdicts.Write(r.folder.Root, path, record))
 }

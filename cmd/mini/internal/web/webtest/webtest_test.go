@@ -10,16 +10,16 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/web/webtest"
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/internal/text"
-	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
 	"github.com/minibench/mini/trajectories/timeline"
 )
 
-func read(t *testing.T, dir string) (*runner.Run, verdicts.Set) {
+func read(t *testing.T, dir string) (*runs.Run, verdicts.Set) {
 	t.Helper()
-	run, err := runner.ReadRun(dir)
+	run, err := runs.Read(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func read(t *testing.T, dir string) (*runner.Run, verdicts.Set) {
 
 // The readers of runs take both runs without errors, and both have the same shape.
 func TestHostileRun(t *testing.T) {
-	shape := func(write func(testing.TB, string)) (counts [5]int, run *runner.Run, set verdicts.Set) {
+	shape := func(write func(testing.TB, string)) (counts [5]int, run *runs.Run, set verdicts.Set) {
 		dir := filepath.Join(t.TempDir(), "run")
 		write(t, dir)
 		run, set = read(t, dir)
@@ -68,7 +68,7 @@ func TestHostileRun(t *testing.T) {
 	}
 	for i, h := range webtest.Strings() {
 		id := webtest.ID(i)
-		in := run.Instances[slices.IndexFunc(run.Instances, func(in runner.Instance) bool { return in.ID == id })]
+		in := run.Instances[slices.IndexFunc(run.Instances, func(in runs.Instance) bool { return in.ID == id })]
 		if out := lastOutput(t, in.Attempts[0].Journal); out != "before\n"+text.Clip(h.Text, webtest.MaxLarge)+"\nafter\n" {
 			t.Errorf("%s: the output is %.200q", h.Name, out)
 		}
@@ -121,7 +121,7 @@ func TestLongAttempt(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	webtest.LongAttempt(t, dir)
 	run, _ := read(t, dir)
-	tr, err := timeline.Build(trajectories.ReadCurrentBranch(run.Instances[0].Attempts[0].Journal))
+	tr, err := timeline.Build(trajectories.Read(run.Instances[0].Attempts[0].Journal))
 	if err != nil {
 		t.Fatal(err)
 	}

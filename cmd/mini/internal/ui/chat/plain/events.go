@@ -12,6 +12,7 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/ui/chat"
 	"github.com/minibench/mini/internal/sanitize"
 	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/trajectories"
 )
 
 // display records what has been printed of the current step.
@@ -30,29 +31,37 @@ func (f *Frontend) ShowEvent(e events.Envelope) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	d := &f.display
-	switch e := e.Event.(type) {
-	case events.TurnStarted:
+	switch e := events.Content(e.Event).(type) {
+	case events.PhaseStarted:
 		d.endLine()
-		d.reply.Reset()
-		d.lastReply, d.askedCommand = "", ""
-		if f.state.Mode == chat.Yolo || f.Keyboard == nil {
-			f.print("\n" + f.faint(f.state.StatusLine()))
+		switch e.Phase {
+		case events.PhaseThinking:
+			d.reply.Reset()
+			d.lastReply, d.askedCommand = "", ""
+			if f.state.Mode == chat.Yolo || f.Keyboard == nil {
+				f.print("\n" + f.faint(f.state.StatusLine()))
+			}
+		case events.PhaseRunning:
+			if !e.ByUser && e.Command != d.askedCommand && !d.replyContains(e.Command) {
+				f.print(f.bold("$ " + strings.ReplaceAll(sanitize.Text(e.Command), "\n", "\n  ")))
+			}
+			d.output = newOutput(f)
 		}
 	case events.TextDelta:
 		d.showDelta(e)
-	case events.Replied:
-		d.showReply(e)
-	case events.Decided:
-		if e.Action == string(agent.Deny) && e.By != agent.ByUser {
+	case trajectories.Message:
+		switch e.Cause {
+		case trajectories.CauseReply:
+			d.showReply(e)
+		case trajectories.CauseFormatError:
+			d.endLine()
+			f.print(f.faint(sanitize.Text(e.Content)))
+		}
+	case trajectories.CommandDecision:
+		if e.Action != agent.Allow && e.By != agent.ByUser {
 			d.endLine()
 			f.print("Not run: " + sanitize.Line(e.Reason))
 		}
-	case events.ActionStarted:
-		d.endLine()
-		if !e.ByUser && e.Command != d.askedCommand && !d.replyContains(e.Command) {
-			f.print(f.bold("$ " + strings.ReplaceAll(sanitize.Text(e.Command), "\n", "\n  ")))
-		}
-		d.output = newOutput(f)
 	case events.OutputChunk:
 		if d.output != nil {
 			d.output.write(e.Data)
@@ -60,12 +69,9 @@ func (f *Frontend) ShowEvent(e events.Envelope) {
 	case events.ChildProgress:
 		d.endLine()
 		f.print(f.faint("  " + sanitize.Line(text.Clip(e.Text(), maxSubagentLine))))
-	case events.ActionEnded:
+	case trajectories.Execution:
 		d.showResult(e)
-	case events.FormatError:
-		d.endLine()
-		f.print(f.faint(sanitize.Text(e.Text)))
-	case events.Compacted:
+	case trajectories.Compaction:
 		d.endLine()
 		f.print(f.faint(fmt.Sprintf("[the conversation was compacted (%s): about %d tokens to %d]",
 			sanitize.Line(e.Policy), e.TokensBefore, e.TokensAfter)))
@@ -114,27 +120,27 @@ func (d *display) showDelta(e events.TextDelta) {
 	_, _ = io.WriteString(d.frontend.Out, text)
 }
 
-func (d *display) showReply(e events.Replied) {
+func (d *display) showReply(m trajectories.Message) {
 	d.endLine()
-	d.lastReply = e.Text
+	d.lastReply = m.Content
 	if d.reply.Len() > 0 {
 		return // already streamed
 	}
-	if e.Reasoning != "" && d.frontend.state.ShowThinking {
-		d.frontend.print(d.frontend.faint(strings.TrimRight(sanitize.Text(e.Reasoning), "\n")))
+	if m.Reasoning != "" && d.frontend.state.ShowThinking {
+		d.frontend.print(d.frontend.faint(strings.TrimRight(sanitize.Text(m.Reasoning), "\n")))
 	}
-	if text := strings.TrimRight(sanitize.Text(e.Text), "\n"); text != "" {
+	if text := strings.TrimRight(sanitize.Text(m.Content), "\n"); text != "" {
 		d.frontend.print(text)
 	}
 }
 
-func (d *display) showResult(e events.ActionEnded) {
+func (d *display) showResult(x trajectories.Execution) {
 	if d.output != nil {
 		d.output.close()
 		d.output = nil
 	}
-	if e.ExitCode != 0 || e.Exception != "" {
-		d.frontend.print(strings.TrimRight(fmt.Sprintf("[exit code %d] %s", e.ExitCode, sanitize.Line(e.Exception)), " "))
+	if x.ExitCode != 0 || x.Exception != "" {
+		d.frontend.print(strings.TrimRight(fmt.Sprintf("[exit code %d] %s", x.ExitCode, sanitize.Line(x.Exception)), " "))
 	}
 }
 

@@ -55,7 +55,7 @@ func runChild(program string) error {
 	var err error
 	switch program {
 	case "colours":
-		frontend.ShowEvent(events.Envelope{Event: events.ActionStarted{Command: "ls"}})
+		frontend.ShowEvent(events.Envelope{Event: starts("ls")})
 		frontend.ShowEvent(events.Envelope{Event: events.OutputChunk{Data: []byte("\x1b[1;31mred\x1b[0m\n")}})
 		frontend.ShowNotice(chat.Notice{Text: "@@ -0,0 +1 @@\n+green", IsDiff: true})
 	case "last":
@@ -106,7 +106,7 @@ func askUntilQuit(f *Frontend) error {
 // showOutput shows output and the user's input, until /q or a hangup.
 func showOutput(f *Frontend, h *recordingHandler) error {
 	f.SetState(chat.State{Activity: "running"})
-	f.ShowEvent(events.Envelope{Event: events.ActionStarted{Command: "yes"}})
+	f.ShowEvent(events.Envelope{Event: starts("yes")})
 	line := []byte(strings.Repeat("y ", 35) + "\n")
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()

@@ -55,40 +55,37 @@ func (m *model) showItem(item any) {
 		m.showNotice(e)
 	case events.RunStarted:
 		m.showRunStarted(e)
-	case events.TurnStarted:
-		m.showTurnStarted(e)
+	case events.PhaseStarted:
+		switch e.Phase {
+		case events.PhaseThinking:
+			m.showTurnStarted(e.Step)
+		case events.PhaseRunning:
+			m.showActionStarted(e.Command)
+		}
 	case events.TextDelta:
 		m.addDelta(e)
-	case events.Replied:
-		m.showReply(e)
-	case events.Decided:
+	case trajectories.Message:
+		m.showMessage(e)
+	case trajectories.CommandDecision:
 		m.showDecision(e)
-	case events.ActionStarted:
-		m.showActionStarted(e)
 	case events.OutputChunk:
 		if m.turn.output != nil {
 			_, _ = m.turn.output.stream.Write(e.Data) // never fails
 		}
 	case events.ChildProgress:
 		m.writeRows(faint("  " + sanitize.Line(clip(e.Text(), maxSubagentLine))))
-	case events.ActionEnded:
-		m.showActionEnded(e)
-	case events.FormatError:
-		m.flushLive()
-		rows := styleRows(wrapWords(sanitize.Text(e.Text), m.columns()), faint)
-		m.writeParagraph(coloured(yellow, "! invalid reply; message to the model:"))
-		m.writeRows(m.clipRows(rows, maxMessage, "message", e.Text)...)
-	case events.UserMessage:
-		m.showMessage(e)
+	case trajectories.Execution:
+		m.closeOutput()
+		m.writeRows(endRow(e))
 	case events.LimitReached:
 		m.showLimit(e)
-	case events.Compacted:
+	case trajectories.Compaction:
 		m.writeParagraph(faint("… the conversation was compacted (" + sanitize.Line(clip(e.Policy, 100)) + "): " +
 			"about " + formatThousands(e.TokensBefore) + " tokens to " + formatThousands(e.TokensAfter)))
 		if e.Fallback != "" {
 			m.writeRows(coloured(yellow, "! extracts of the commands replace summaries: "+sanitize.Line(clip(e.Fallback, 300))))
 		}
-	case events.RunEnded:
+	case trajectories.Outcome:
 		m.showOutcome(e)
 	case events.Dropped:
 		m.showDropped(e)
@@ -186,9 +183,9 @@ func (m *model) showRunStarted(e events.RunStarted) {
 	}
 }
 
-func (m *model) showTurnStarted(e events.TurnStarted) {
+func (m *model) showTurnStarted(step int) {
 	m.flushLive()
-	title := bold("step " + formatThousands(int64(e.Step)))
+	title := bold("step " + formatThousands(int64(step)))
 	if m.state.Cost > 0 || m.state.Unpriced {
 		title += faint(separator + report.CostText(m.state.Cost, !m.state.Unpriced))
 	}
@@ -207,15 +204,29 @@ func (m *model) addDelta(e events.TextDelta) {
 	}
 }
 
-func (m *model) showReply(e events.Replied) {
+func (m *model) showMessage(e trajectories.Message) {
+	switch e.Cause {
+	case trajectories.CauseReply:
+		m.showReply(e)
+	case trajectories.CauseFormatError:
+		m.flushLive()
+		rows := styleRows(wrapWords(sanitize.Text(e.Content), m.columns()), faint)
+		m.writeParagraph(coloured(yellow, "! invalid reply; message to the model:"))
+		m.writeRows(m.clipRows(rows, maxMessage, "message", e.Content)...)
+	default:
+		m.showUserMessage(e)
+	}
+}
+
+func (m *model) showReply(e trajectories.Message) {
 	m.turn.reply, m.turn.reasoning = tailBuffer{}, tailBuffer{}
 	w := m.columns()
 	if e.Reasoning != "" && m.state.ShowThinking {
 		rows := styleRows(proseRows(sanitize.Text(e.Reasoning), w), faint)
 		m.writeParagraph(m.clipRows(rows, maxReasoning, "thinking", e.Reasoning)...)
 	}
-	m.writeParagraph(m.clipRows(replyRows(e.Text, e.Commands, w), maxReply, "reply", e.Text)...)
-	m.pendingCommands = e.Commands
+	m.writeParagraph(m.clipRows(replyRows(e.Content, e.Actions, w), maxReply, "reply", e.Content)...)
+	m.pendingCommands = e.Actions
 }
 
 // showCommand shows a command, unless it is shownCommand already.
@@ -233,9 +244,9 @@ func (m *model) showCommand(text string) {
 	m.shownCommand, m.rowsAfterCommand = text, 0
 }
 
-func (m *model) showDecision(e events.Decided) {
-	if e.Action == "allow" {
-		return // ActionStarted follows
+func (m *model) showDecision(e trajectories.CommandDecision) {
+	if e.Action == trajectories.Allow {
+		return // the command starts next
 	}
 	m.showCommand(e.Command)
 	m.shownCommand = ""
@@ -250,17 +261,12 @@ func (m *model) showDecision(e events.Decided) {
 	m.writeRows(row)
 }
 
-func (m *model) showActionStarted(e events.ActionStarted) {
+func (m *model) showActionStarted(command string) {
 	m.flushLive()
-	m.showCommand(e.Command)
+	m.showCommand(command)
 	m.shownCommand = ""
 	m.turn.running = true
 	m.turn.output = newOutput(m.columns(), func(row string) { m.writeRows(row) })
-}
-
-func (m *model) showActionEnded(e events.ActionEnded) {
-	m.closeOutput()
-	m.writeRows(endRow(e))
 }
 
 func (m *model) closeOutput() {
@@ -285,22 +291,22 @@ func (m *model) flushLive() {
 	m.turn.reply, m.turn.reasoning = tailBuffer{}, tailBuffer{}
 }
 
-func (m *model) showMessage(e events.UserMessage) {
+func (m *model) showUserMessage(e trajectories.Message) {
 	m.flushLive()
 	for i, text := range m.pendingMessages {
-		if strings.Contains(e.Text, strings.TrimSpace(text)) {
+		if strings.Contains(e.Content, strings.TrimSpace(text)) {
 			m.pendingMessages = append(m.pendingMessages[:i:i], m.pendingMessages[i+1:]...)
 			m.showUserText(text)
 			m.lastInput = ""
 			return
 		}
 	}
-	hasLastInput := m.lastInput != "" && strings.Contains(e.Text, strings.TrimSpace(m.lastInput))
+	hasLastInput := m.lastInput != "" && strings.Contains(e.Content, strings.TrimSpace(m.lastInput))
 	if e.Cause == trajectories.CauseUserCommand || e.Cause == trajectories.CauseRejection || hasLastInput {
 		return // already shown
 	}
-	rows := styleRows(wrapWords(sanitize.Text(e.Text), m.columns()-2), faint)
-	m.writeParagraph(m.clipRows(indentRows(faint("→ "), rows), maxMessage, "message", e.Text)...)
+	rows := styleRows(wrapWords(sanitize.Text(e.Content), m.columns()-2), faint)
+	m.writeParagraph(m.clipRows(indentRows(faint("→ "), rows), maxMessage, "message", e.Content)...)
 }
 
 func (m *model) showLimit(e events.LimitReached) {
@@ -316,14 +322,14 @@ func (m *model) showLimit(e events.LimitReached) {
 	}
 }
 
-func (m *model) showOutcome(e events.RunEnded) {
+func (m *model) showOutcome(o trajectories.Outcome) {
 	m.flushLive()
 	for _, c := range m.pendingCommands {
 		m.showCommand(c)
 		m.writeRows(faint("not run"))
 	}
 	m.pendingCommands, m.shownCommand, m.pendingMessages = nil, "", nil
-	m.writeParagraph(outcomeRow(e.Outcome, m.limitReached))
+	m.writeParagraph(outcomeRow(o, m.limitReached))
 	m.writeRows("")
 	m.outcomeShown.Store(true)
 }

@@ -25,7 +25,7 @@ type answer struct {
 // feed is a queue of items for the Bubble Tea program.
 type feed struct {
 	mu      sync.Mutex
-	items   []any         // events.Event, chat.Notice, *pendingQuestion, questionWithdrawn
+	items   []any         // events.Content of an event, chat.Notice, *pendingQuestion, questionWithdrawn
 	state   *chat.State   // newest state; nil if unchanged since the last drain
 	blocked bool          // drain was not called for closeTimeout
 	dropped int           // number of events dropped while blocked

@@ -29,32 +29,32 @@ func TestUntrustedText(t *testing.T) {
 			s.show(events.TextDelta{Text: text, Thinking: true})
 		},
 		"reply": func(s *scene, text string) {
-			s.show(events.Replied{Text: text + "\n```\n" + text + "\n```\n# " + text, Reasoning: text, Commands: []string{text}})
+			s.show(replies(text+"\n```\n"+text+"\n```\n# "+text, text, text))
 		},
 		"command": func(s *scene, text string) {
-			s.show(events.ActionStarted{Command: text}, events.ActionEnded{Command: text})
+			s.show(starts(text), events.Recorded{Data: trajectories.Execution{Command: text}})
 		},
 		"live output": func(s *scene, text string) {
-			s.show(events.ActionStarted{Command: "x"}, events.OutputChunk{Data: []byte(text)})
+			s.show(starts("x"), events.OutputChunk{Data: []byte(text)})
 		},
 		"output": func(s *scene, text string) {
-			s.show(events.ActionStarted{Command: "x"})
+			s.show(starts("x"))
 			for i := range len(text) { // split at any byte
 				if i < 300 {
 					s.m.feed.push(events.OutputChunk{Data: []byte(text[i : i+1])})
 				}
 			}
-			s.show(events.ActionEnded{ExitCode: -1, Exception: text})
+			s.show(events.Recorded{Data: trajectories.Execution{ExitCode: -1, Exception: text}})
 		},
 		"decision": func(s *scene, text string) {
-			s.show(events.Decided{Command: text, Action: text, By: text, Rule: text, Reason: text})
+			s.show(denies(text, text, text, text))
 		},
-		"format error": func(s *scene, text string) { s.show(events.FormatError{Text: text}) },
-		"user message": func(s *scene, text string) { s.show(events.UserMessage{Text: text}) },
+		"format error": func(s *scene, text string) { s.show(message(trajectories.CauseFormatError, text)) },
+		"user message": func(s *scene, text string) { s.show(message(trajectories.CauseSteer, text)) },
 		"limit":        func(s *scene, text string) { s.show(events.LimitReached{Limit: text}) },
-		"compacted":    func(s *scene, text string) { s.show(events.Compacted{Policy: text}) },
+		"compacted":    func(s *scene, text string) { s.show(events.Recorded{Data: trajectories.Compaction{Policy: text}}) },
 		"ended": func(s *scene, text string) {
-			s.show(events.RunEnded{Outcome: trajectories.Outcome{ExitStatus: text, Error: text}})
+			s.show(events.Recorded{Data: trajectories.Outcome{ExitStatus: text, Error: text}})
 		},
 		"note":     func(s *scene, text string) { s.show(chat.Notice{Text: text}) },
 		"bad note": func(s *scene, text string) { s.show(chat.Notice{Text: text, IsError: true}) },
@@ -109,7 +109,7 @@ func (discard) Write(p []byte) (int, error) { return len(p), nil }
 // shown.
 func TestFlood(t *testing.T) {
 	s := newScene(t, 80, 24)
-	s.show(events.ActionStarted{Command: "yes"})
+	s.show(starts("yes"))
 	line := []byte(strings.Repeat("all work and no play ", 3) + "\n")
 	chunk := bytes.Repeat(line, 1000)
 	var before, after runtime.MemStats
@@ -126,7 +126,7 @@ func TestFlood(t *testing.T) {
 	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 16<<20 {
 		t.Errorf("the heap has grown by %d bytes", grown)
 	}
-	s.show(events.ActionEnded{Bytes: 200 << 20, Truncated: true})
+	s.show(events.Recorded{Data: trajectories.Execution{Bytes: 200 << 20, Truncated: true}})
 	screen := s.terminal.String()
 	for _, want := range []string{"the last line", "210 MB of output, the middle omitted", "lines omitted", "640 pieces not shown"} {
 		if !strings.Contains(screen, want) {

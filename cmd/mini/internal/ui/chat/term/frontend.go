@@ -186,7 +186,7 @@ func (f *Frontend) Ask(ctx context.Context, q chat.Question) (string, error) {
 // ShowEvent implements chat.Frontend.
 func (f *Frontend) ShowEvent(e events.Envelope) {
 	if f.model.feed.waitForRoom(f.done) {
-		f.model.feed.push(e.Event)
+		f.model.feed.push(events.Content(e.Event))
 	}
 }
 

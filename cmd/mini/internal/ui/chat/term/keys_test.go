@@ -9,6 +9,7 @@ import (
 
 	"github.com/minibench/mini/agent/events"
 	"github.com/minibench/mini/cmd/mini/internal/ui/chat"
+	"github.com/minibench/mini/trajectories"
 )
 
 var confirm = chat.Question{Kind: chat.AskConfirm, Text: "Run it?", Command: "ls"}
@@ -253,11 +254,11 @@ func TestDeletePastedText(t *testing.T) {
 // Ctrl-O shows the whole output of a command that was shortened.
 func TestPagerHasOutput(t *testing.T) {
 	s := newScene(t, 80, 24)
-	s.m.showActionStarted(events.ActionStarted{Command: "seq 500"})
+	s.m.showItem(starts("seq 500"))
 	for i := range 500 {
 		s.m.showItem(events.OutputChunk{Data: fmt.Appendf(nil, "row %d\n", i)})
 	}
-	s.m.showActionEnded(events.ActionEnded{})
+	s.m.showItem(trajectories.Execution{})
 	if !strings.Contains(s.m.fullText, "row 0\n") || !strings.Contains(s.m.fullText, "row 250\n") || !strings.Contains(s.m.fullText, "row 499\n") {
 		t.Errorf("the pager shows %d bytes", len(s.m.fullText))
 	}

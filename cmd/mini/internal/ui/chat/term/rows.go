@@ -4,7 +4,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/minibench/mini/agent/events"
 	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
 	tty "github.com/minibench/mini/cmd/mini/internal/ui/terminal"
 	"github.com/minibench/mini/internal/sanitize"
@@ -97,28 +96,28 @@ func diffRows(patch string, w int) []string {
 }
 
 // endRow describes how a command ended.
-func endRow(e events.ActionEnded) string {
-	duration := time.Duration(e.Duration)
+func endRow(x trajectories.Execution) string {
+	duration := time.Duration(x.Duration)
 	switch {
-	case e.TimedOut:
-		return coloured(red, "timed out") + faint(" after "+formatDuration(duration)) + truncationNote(e)
-	case e.Exception != "" && e.ExitCode < 0:
-		return coloured(red, sanitize.Line(clip(e.Exception, 300)))
-	case e.Signal != 0:
-		return coloured(red, "killed by signal "+formatThousands(int64(e.Signal))) +
-			faint(separator+formatDuration(duration)) + truncationNote(e)
-	case e.ExitCode != 0:
-		return coloured(red, "exit "+formatThousands(int64(e.ExitCode))) +
-			faint(separator+formatDuration(duration)) + truncationNote(e)
+	case x.TimedOut:
+		return coloured(red, "timed out") + faint(" after "+formatDuration(duration)) + truncationNote(x)
+	case x.Exception != "" && x.ExitCode < 0:
+		return coloured(red, sanitize.Line(clip(x.Exception, 300)))
+	case x.Signal != 0:
+		return coloured(red, "killed by signal "+formatThousands(int64(x.Signal))) +
+			faint(separator+formatDuration(duration)) + truncationNote(x)
+	case x.ExitCode != 0:
+		return coloured(red, "exit "+formatThousands(int64(x.ExitCode))) +
+			faint(separator+formatDuration(duration)) + truncationNote(x)
 	}
-	return faint("exit 0" + separator + formatDuration(duration) + truncationNote(e))
+	return faint("exit 0" + separator + formatDuration(duration) + truncationNote(x))
 }
 
-func truncationNote(e events.ActionEnded) string {
-	if !e.Truncated {
+func truncationNote(x trajectories.Execution) string {
+	if !x.Truncated {
 		return ""
 	}
-	return faint(separator + table.SizeText(e.Bytes) + " of output, the middle omitted")
+	return faint(separator + table.SizeText(x.Bytes) + " of output, the middle omitted")
 }
 
 // outcomeRow describes the outcome of an attempt and the limit that ended it, if any.

@@ -10,6 +10,7 @@ import (
 	"github.com/minibench/mini/agent/events"
 	"github.com/minibench/mini/cmd/mini/internal/ui/chat"
 	models "github.com/minibench/mini/model"
+	"github.com/minibench/mini/trajectories"
 )
 
 // scene tests a model without a Bubble Tea program: with an emulated terminal, a recording
@@ -54,6 +55,9 @@ func (s *scene) setState(change func(*chat.State)) {
 // show sends items and paints the result.
 func (s *scene) show(items ...any) {
 	for _, item := range items {
+		if e, ok := item.(events.Event); ok {
+			item = events.Content(e)
+		}
 		s.m.feed.push(item)
 	}
 	s.send(feedMsg{})
@@ -150,11 +154,33 @@ func keyNamed(t testing.TB, name string) tea.KeyPressMsg {
 
 // turn shows a turn with reasoning and a reply.
 func (s *scene) turn(step int, thought, reply string, commands ...string) {
-	s.show(events.TurnStarted{Step: step}, events.TextDelta{Step: step, Text: thought, Thinking: true},
-		events.TextDelta{Step: step, Text: reply}, events.Replied{Step: step, Text: reply, Reasoning: thought, Commands: commands})
+	s.show(events.PhaseStarted{Phase: events.PhaseThinking, Step: step}, events.TextDelta{Step: step, Text: thought, Thinking: true},
+		events.TextDelta{Step: step, Text: reply}, replies(reply, thought, commands...))
 }
 
 func (s *scene) run(command, output string, code int) {
-	s.show(events.ActionStarted{Command: command}, events.OutputChunk{Data: []byte(output)},
-		events.ActionEnded{Command: command, ExitCode: code, Duration: 1200 * 1e6, Bytes: int64(len(output))})
+	s.show(starts(command), events.OutputChunk{Data: []byte(output)},
+		events.Recorded{Data: trajectories.Execution{Command: command, ExitCode: code, Duration: 1200 * 1e6, Bytes: int64(len(output))}})
+}
+
+func starts(command string) events.PhaseStarted {
+	return events.PhaseStarted{Phase: events.PhaseRunning, Command: command}
+}
+
+func replies(text, reasoning string, commands ...string) events.Recorded {
+	m := trajectories.Message{Cause: trajectories.CauseReply, Actions: commands}
+	m.Content, m.Reasoning = text, reasoning
+	return events.Recorded{Data: m}
+}
+
+func message(cause trajectories.Cause, text string) events.Recorded {
+	m := trajectories.Message{Cause: cause}
+	m.Content = text
+	return events.Recorded{Data: m}
+}
+
+func denies(command, by, rule, reason string) events.Recorded {
+	return events.Recorded{Data: trajectories.CommandDecision{
+		Command: command, Decision: trajectories.Decision{Action: trajectories.Deny, By: by, Rule: rule, Reason: reason},
+	}}
 }

@@ -46,7 +46,7 @@ var scenes = []struct {
 		begin(s)
 		s.setState(func(st *chat.State) { st.Activity = "thinking" })
 		s.now = s.now.Add(7 * time.Second)
-		s.show(events.TurnStarted{Step: 1}, events.TextDelta{Step: 1, Thinking: true, Text: strings.Repeat(thought+" ", 8)})
+		s.show(events.PhaseStarted{Phase: events.PhaseThinking, Step: 1}, events.TextDelta{Step: 1, Thinking: true, Text: strings.Repeat(thought+" ", 8)})
 	}},
 	{"confirm", func(s *scene) {
 		begin(s)
@@ -60,7 +60,7 @@ var scenes = []struct {
 		begin(s)
 		s.turn(1, "", reply, "make test")
 		s.setState(func(st *chat.State) { st.Activity = "running"; st.Mode = chat.Yolo })
-		s.show(events.ActionStarted{Command: "make test"})
+		s.show(starts("make test"))
 		for i := range 90 {
 			s.show(events.OutputChunk{Data: fmt.Appendf(nil, "ok   example.org/parser/part%03d   0.%03ds\n", i, i)})
 		}
@@ -77,9 +77,9 @@ var scenes = []struct {
 	{"end", func(s *scene) {
 		begin(s)
 		s.run("python -m pytest -q", "...F\n1 failed\n", 1)
-		s.show(events.Decided{Command: "rm -rf build", Action: "deny", By: "rule", Rule: "recursive", Reason: "do not delete folders"})
+		s.show(denies("rm -rf build", "rule", "recursive", "do not delete folders"))
 		s.show(chat.Notice{Text: patch, IsDiff: true})
-		s.show(events.RunEnded{Outcome: trajectories.Outcome{
+		s.show(events.Recorded{Data: trajectories.Outcome{
 			Class: trajectories.Submitted, ExitStatus: "Submitted", Steps: 12, Cost: 0.4321, Start: s.now.Add(-83 * time.Second), End: s.now,
 		}})
 		s.ask(chat.Question{Kind: chat.AskOther, Text: "Undo all changes?", Answers: []string{"no", "yes"}})

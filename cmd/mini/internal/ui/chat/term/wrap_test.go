@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/minibench/mini/agent/events"
 	"github.com/minibench/mini/cmd/mini/internal/ui/chat"
 	tty "github.com/minibench/mini/cmd/mini/internal/ui/terminal"
 )
@@ -46,7 +45,7 @@ func TestNarrow(t *testing.T) {
 	command := "sed -i 's/old/new/' docs/guide.md README.md"
 	s.turn(1, "", "I replace it.", command)
 	s.ask(chat.Question{Kind: chat.AskConfirm, Text: "Run this command?", Command: command})
-	s.show(events.Decided{Command: command, Action: "deny", By: "user", Reason: "leave the guide alone and change the other one"})
+	s.show(denies(command, "user", "", "leave the guide alone and change the other one"))
 	for _, want := range []string{"|── step 1 · $0.03 ──\n", "|$ sed -i 's/old/new/'\n| ↳ docs/guide.md README.md\n", "|not run (user): leave the\n|guide alone and change the\n|other one\n"} {
 		if !strings.Contains(s.terminal.String(), want) {
 			t.Errorf("no %q on the screen:\n%s", want, s.terminal)

@@ -1,0 +1,239 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/cmd/mini/internal/app"
+	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/cmd/mini/internal/eval"
+	"github.com/minibench/mini/cmd/mini/internal/ui"
+	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/version"
+	modelopen "github.com/minibench/mini/model/open"
+	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/runs"
+)
+
+// startSessions writes the manifests of all jobs.
+func startSessions(jobs []*Job) error {
+	for _, j := range jobs {
+		if err := j.startSession(); err != nil {
+			return j.located(err)
+		}
+	}
+	return nil
+}
+
+// startSession writes the manifest.
+func (j *Job) startSession() error {
+	config, err := j.Config.YAML()
+	if err != nil {
+		return err
+	}
+	capabilities, err := j.tools.Manifest()
+	if err != nil {
+		return err
+	}
+	if c := j.Config.Agent.Compaction; capabilities == nil && c != "" && c != "off" {
+		capabilities = &runs.Capabilities{Compaction: c}
+	}
+	j.changed, err = j.folder.StartSession(runs.Manifest{
+		Profile: j.Options.Profile(), Capabilities: capabilities, AgentFolderSHA256: j.agentFolderSHA256(),
+		MiniVersion: version.Version,
+		Dataset:     j.Input.Dataset,
+		Model:       runs.ClassAndName{Class: j.Config.Model.Class, Name: modelopen.Name(j.Config)},
+		Environment: runs.ClassAndName{Class: j.sandboxes.Class, Name: j.Config.Environment.Image},
+	}, config)
+	return err
+}
+
+// warnOfChanges emits a warning if an earlier session in the folder had other settings.
+func (j *Job) warnOfChanges() {
+	if len(j.changed) > 0 {
+		j.log.Load().Emit(runner.Event{
+			Type: runner.Warning,
+			Text: "an earlier session in this folder had another " + strings.Join(j.changed, " and another ") + "; its results stay",
+		})
+	}
+}
+
+// printStart prints the heading of jobs: what runs, the folder of its files, and which combinations
+// the labels mean.
+func printStart(w io.Writer, jobs []*Job) error {
+	first := jobs[0]
+	command, model := "mini bench", "model "+modelsText(jobs)
+	if first.Branch != nil {
+		command = "mini replay"
+	}
+	switch {
+	case first.combination != nil:
+		model = modelsText(jobs)
+	case !first.Config.UsesModel():
+		model = "agent " + first.Config.Agent.Class
+	}
+	_, err := fmt.Fprintf(w, "%s: %s, %s, %s, %s sandboxes, %s\nfiles go to %s\n",
+		command, text.Printable(first.Input.Dataset.Name), text.Count(len(first.Input.Rows), "instance"),
+		text.Count(first.Config.Run.Workers, "worker"), first.sandboxes.Class, text.Printable(model), text.Printable(first.topFolder()))
+	if first.combination != nil && err == nil {
+		var legend [][]string
+		for _, j := range jobs {
+			legend = append(legend, []string{"  " + j.label, j.name()})
+		}
+		_, err = io.WriteString(w, cmdutil.FormatColumns(legend))
+	}
+	if err == nil && !slices.ContainsFunc(jobs, func(j *Job) bool { return j.Config.Model.Class != "scripted" }) {
+		_, err = fmt.Fprintln(w, "the replies are scripted: no model is called")
+	}
+	return err
+}
+
+// finishJobs ends the sessions and prints the result. It returns the error that the command ends
+// with, without runErr, the error of the run, which the caller adds.
+func finishJobs(ctx context.Context, a *app.App, all []*Job, runErr error) (err error) {
+	for _, j := range all {
+		err = errors.Join(err, j.folder.EndSession(j.sum))
+	}
+	switch {
+	case all[0].combination != nil:
+		err = errors.Join(err, printSweep(a, all))
+	case all[0].Options.JSON:
+		res, scoreErr := all[0].jsonResult()
+		err = errors.Join(err, scoreErr, json.NewEncoder(a.Out).Encode(res))
+	default:
+		err = errors.Join(err, all[0].printSummary(a.Out))
+	}
+	if err != nil || runErr != nil {
+		return err
+	}
+	var reasons []error
+	for _, j := range all {
+		if reason := j.incomplete(ctx); reason != nil {
+			reasons = append(reasons, reason)
+		}
+	}
+	if len(reasons) == 0 {
+		return nil
+	}
+	// Report the first reason that the summary does not show.
+	i := slices.IndexFunc(reasons, func(r error) bool { return r.Error() != cmdutil.ErrIncomplete.Error() })
+	return reasons[max(0, i)]
+}
+
+// printSummary prints the summary of a single run.
+func (j *Job) printSummary(w io.Writer) error {
+	return errors.Join(ui.PrintSummary(w, j.sum, j.Dir, instanceIDs(j.Input.Rows), j.resumeHint()), j.printPending(w), printKept(w, j.sum.KeptSandboxes, j.sandboxes.Class, j.Dir))
+}
+
+// incomplete returns the error that reports why results are missing; nil if the job is complete,
+// even if it was interrupted at the end.
+func (j *Job) incomplete(ctx context.Context) error {
+	switch {
+	case j.isComplete():
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("%w; %s", agent.ErrInterrupted, j.resumeHint())
+	case j.sum.Halt != nil:
+		return cmdutil.WithCode(j.located(fmt.Errorf("%w; %s", j.sum.Halt, j.resumeHint())), cmdutil.ExitIncomplete)
+	case j.sum.Drained:
+		return j.located(fmt.Errorf("%w: the run was drained; %s", cmdutil.ErrIncomplete, j.resumeHint()))
+	case j.sum.BudgetExhausted:
+		return fmt.Errorf("%w: the run's budget is spent (%s); increase the limit; %s", cmdutil.ErrIncomplete, budgetText(j.Config.Run), j.resumeHint())
+	}
+	return cmdutil.ErrIncomplete
+}
+
+// resumeHint tells the user how to continue an incomplete run. A branch cannot be resumed, only
+// repeated.
+func (j *Job) resumeHint() string {
+	if j.Branch != nil {
+		return "the same command makes a new attempt, after the same step"
+	}
+	return "to continue:\n    " + j.resumeCommand()
+}
+
+// resumeCommand returns the command that continues the run: that of this process, with the folder.
+func (j *Job) resumeCommand() string {
+	args := slices.Clone(os.Args)
+	if j.Options.Output == "" && j.combination == nil {
+		args = append(args, "-o", j.topFolder())
+	}
+	for i, arg := range args {
+		args[i] = text.ShellQuote(arg)
+	}
+	return strings.Join(args, " ")
+}
+
+// budgetText lists the budgets of a run with their settings.
+func budgetText(r configs.Run) string {
+	var budgets []string
+	if r.TotalCostLimit > 0 {
+		budgets = append(budgets, fmt.Sprintf("run.total_cost_limit: $%v", r.TotalCostLimit))
+	}
+	if r.TotalCallLimit > 0 {
+		budgets = append(budgets, fmt.Sprintf("run.total_calls: %d", r.TotalCallLimit))
+	}
+	return strings.Join(budgets, ", ")
+}
+
+// printPending prints the number of submissions without a verdict if no submission has one.
+func (j *Job) printPending(w io.Writer) error {
+	if j.evaluated == nil || len(j.evaluated.Records) > 0 || len(j.evaluated.Unfinished) == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "\nno verdict yet on %s\n", text.Count(len(j.evaluated.Unfinished), "submission"))
+	return err
+}
+
+// jsonResult returns the value that --json prints for a run. If it cannot read the score, it omits the score
+// and returns the error.
+func (j *Job) jsonResult() (map[string]any, error) {
+	res := map[string]any{"run": j.Dir, "summary": j.sum}
+	if j.evaluated == nil && !j.Options.hasTasks() {
+		return res, nil
+	}
+	if j.evaluated != nil {
+		res["evaluation"] = j.evaluated
+	}
+	run, err := runs.Read(j.Dir)
+	if err != nil {
+		return res, err
+	}
+	summary, err := ui.Summarize(run, instanceIDs(j.Input.Rows))
+	for _, score := range summary.Verdicts {
+		if score.RunID == eval.DefaultRunID && score.HasRun {
+			res["score"] = score
+		}
+	}
+	return res, err
+}
+
+// printKept prints the number of attempts with kept sandboxes. It adds how to open and remove the
+// containers or, without containers, where mini has named the folders.
+func printKept(w io.Writer, kept int, class, dir string) error {
+	if kept == 0 {
+		return nil
+	}
+	hint := "their folders are named above, and in events.jsonl"
+	if class == "docker" {
+		hint = fmt.Sprintf("mini shell --run %[1]s INSTANCE opens one, mini clean --kept --run %[1]s removes them", text.ShellQuote(dir))
+	}
+	_, err := fmt.Fprintf(w, "\nkept   %s; %s\n", text.Count(kept, "attempt"), hint)
+	return err
+}
+
+// modelsText names the model of the jobs, or the number of combinations.
+func modelsText(jobs []*Job) string {
+	if jobs[0].combination != nil {
+		return combinationsText(len(jobs))
+	}
+	return modelopen.Name(jobs[0].Config)
+}

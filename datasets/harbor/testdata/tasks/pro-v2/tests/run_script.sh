@@ -1,0 +1,2 @@
+#!/bin/bash
+python3 -m unittest -v test_greeting

@@ -1,4 +1,0 @@
-package runner
-
-// ImportedClass is the model class in the run.json of imported attempts.
-const ImportedClass = "imported"
