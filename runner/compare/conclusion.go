@@ -2,8 +2,8 @@ package compare
 
 import (
 	"fmt"
-	"math"
 
+	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/runner/stats"
 )
 
@@ -87,10 +87,7 @@ func phrase(d stats.Difference) string {
 
 // points formats a difference of rates in percentage points.
 func points(d float64) string {
-	text := fmt.Sprintf("%.1f", 100*d)
-	if math.Round(1000*d) == 0 {
-		text = "0.0" // not -0.0
-	}
+	text := unit.Points(d)
 	if text == "1.0" || text == "-1.0" {
 		return text + " point"
 	}
@@ -99,7 +96,7 @@ func points(d float64) string {
 
 // interval formats an interval of a difference in percentage points.
 func interval(i stats.Interval) string {
-	return fmt.Sprintf("(%.1f to %.1f)", 100*i.Low, 100*i.High)
+	return "(" + unit.Range(i.Low, i.High) + ")"
 }
 
 // pValueText formats a p-value, for example as "= 0.023" or "< 1e-12": with two

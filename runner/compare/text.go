@@ -9,6 +9,7 @@ import (
 
 	"github.com/minibench/mini/internal/table"
 	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/runner/stats"
 	"github.com/minibench/mini/runner/verdicts"
 )
@@ -180,17 +181,21 @@ func (r *Result) settings(complete bool) Section {
 
 func (r *Result) table() Section {
 	s := Section{Title: "Runs", Columns: "lrrrrrrl"}
-	s.Rows = append(s.Rows, []string{"run", "instances", "resolved", "95% interval", "no verdict", "$ per instance", "$ per resolved", "best value"})
+	s.Rows = append(s.Rows, []string{"run", "instances", "resolved", "95% interval", "no verdict", "cost per instance", "per resolved", "best value"})
 	unknown := false
-	labels := r.labels()
+	labels, cost := r.labels(), r.costColumn()
 	for i, run := range r.Runs {
 		interval := "none"
 		if i := run.Rate.Interval; i != nil {
-			interval = fmt.Sprintf("%.1f to %.1f", 100*i.Low, 100*i.High)
+			interval = unit.Range(i.Low, i.High)
+		}
+		perResolved := "none resolved"
+		if c := run.Cost.PerResolved; c != nil {
+			perResolved = cost(*c, run.Cost.Known)
 		}
 		s.Rows = append(s.Rows, []string{
 			labels[i], fmt.Sprint(run.Rate.Instances), rateText(run.Rate), interval, fmt.Sprint(run.MissingAttempts),
-			dollars(run.Cost.PerInstance, run.Cost.Known), perResolved(run.Cost), frontierText(run),
+			cost(run.Cost.PerInstance, run.Cost.Known), perResolved, frontierText(run),
 		})
 		unknown = unknown || !run.Cost.Known
 		if run.MeanReward != nil {
@@ -200,8 +205,8 @@ func (r *Result) table() Section {
 			s.After = append(s.After, fmt.Sprintf("%s: %s resolves at least as much for at most the same cost", run.Name, run.DominatedBy))
 		}
 		if run.Bounds.High-run.Bounds.Low > 1e-9 && run.Rate.Instances > 0 {
-			s.After = append(s.After, fmt.Sprintf("%s: %.1f%% of all %s if what is missing were unresolved, %.1f%% if it were resolved",
-				run.Name, 100*run.Bounds.Low, text.Count(run.Selected, "selected instance"), 100*run.Bounds.High))
+			s.After = append(s.After, fmt.Sprintf("%s: %s of all %s if what is missing were unresolved, %s if it were resolved",
+				run.Name, unit.Percent(run.Bounds.Low), text.Count(run.Selected, "selected instance"), unit.Percent(run.Bounds.High)))
 		}
 		if len(r.Runs) > 2 && run.RankInterval != nil && run.RankInterval[0] != run.RankInterval[1] {
 			s.After = append(s.After, fmt.Sprintf("%s: rank %d to %d in 95%% of resampled datasets", run.Name, run.RankInterval[0], run.RankInterval[1]))
@@ -217,25 +222,23 @@ func rateText(r stats.Rate) string {
 	if r.Instances == 0 {
 		return "none"
 	}
-	return fmt.Sprintf("%.1f%%", 100*r.Mean)
+	return unit.Percent(r.Mean)
 }
 
-func dollars(d float64, known bool) string {
-	t := fmt.Sprintf("%.2f", d)
-	if d > 0 && d < 0.1 {
-		t = fmt.Sprintf("%.4f", d)
+// costColumn returns the format of the costs of runs. A cost of which a part is not known
+// is a minimum.
+func (r *Result) costColumn() func(dollars float64, known bool) string {
+	var amounts []float64
+	for _, run := range r.Runs {
+		amounts = append(amounts, run.Cost.PerInstance)
 	}
-	if !known {
-		t = "≥" + t
+	money := unit.MoneyColumn(amounts...)
+	return func(dollars float64, known bool) string {
+		if !known {
+			return "≥" + money(dollars)
+		}
+		return money(dollars)
 	}
-	return t
-}
-
-func perResolved(c CostSummary) string {
-	if c.PerResolved == nil {
-		return "none resolved"
-	}
-	return dollars(*c.PerResolved, c.Known)
 }
 
 func frontierText(s Summary) string {
@@ -257,10 +260,10 @@ func (r *Result) attempts() Section {
 	labels := r.labels()
 	for n, run := range r.Runs {
 		for i, p := range run.Pass {
-			row := []string{labels[n], fmt.Sprint(p.K), fmt.Sprintf("%.1f%%", 100*p.Any), fmt.Sprintf("%.1f%%", 100*p.All), "", ""}
+			row := []string{labels[n], fmt.Sprint(p.K), unit.Percent(p.Any), unit.Percent(p.All), "", ""}
 			if i == 0 && run.RerunNoise != nil && run.Variance != nil {
 				row[4] = noiseText(*run.RerunNoise)
-				row[5] = fmt.Sprintf("%.1f%%", 200*run.Variance.Within)
+				row[5] = unit.Percent(2 * run.Variance.Within)
 			}
 			s.Rows = append(s.Rows, row)
 		}
@@ -272,7 +275,7 @@ func noiseText(noise float64) string {
 	if noise == 0 {
 		return "none seen"
 	}
-	return fmt.Sprintf("±%.1f points", 100*noise)
+	return "±" + unit.Points(noise) + " points"
 }
 
 func (r *Result) pair(p Pair) Section {
@@ -374,7 +377,7 @@ func (p *Pair) repositories() Section {
 		i := r.Difference.Interval
 		s.Rows = append(s.Rows, []string{
 			r.Name, fmt.Sprint(r.Difference.Instances), points(r.Difference.Mean),
-			fmt.Sprintf("%.1f to %.1f", 100*i.Low, 100*i.High), pText,
+			unit.Range(i.Low, i.High), pText,
 		})
 	}
 	return s

@@ -143,7 +143,7 @@ func TestDetailVerdicts(t *testing.T) {
 	shown(t, func(b *bytes.Buffer) error { return d.Write(b, 50) }, 50)
 
 	only, ok := report.NewVerdictsDetail(verdicts.Set{Dir: "run", Verdicts: found.Verdicts[3:]}, "a")
-	if want := "a\nverdict: timed out\n  evaluation first of gold, 1m0s\n  quarantined here (gold: timed out)\n"; !ok ||
+	if want := "a\nverdict: timed out\n  evaluation first of gold, 1m00s\n  quarantined here (gold: timed out)\n"; !ok ||
 		shown(t, func(b *bytes.Buffer) error { return only.Write(b, 80) }, 80) != want {
 		t.Errorf("of a baseline: %v %+v", ok, only)
 	}

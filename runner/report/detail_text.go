@@ -10,6 +10,7 @@ import (
 
 	"github.com/minibench/mini/internal/table"
 	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/unit"
 )
 
 // Maximum number of printed lines.
@@ -113,6 +114,11 @@ func (d Detail) outcomeText() string {
 
 func (d Detail) attemptsTable(width int) string {
 	rows := [][]string{{"attempt", "outcome", "steps", "cost", "time", "began"}}
+	var amounts []float64
+	for _, a := range d.AttemptList {
+		amounts = append(amounts, float64(a.Cost))
+	}
+	cost := unit.CostColumn(amounts...)
 	for _, a := range d.AttemptList {
 		outcome := a.Status
 		if a.Class == "" {
@@ -127,7 +133,7 @@ func (d Detail) attemptsTable(width int) string {
 			number += fmt.Sprintf(" (#%d)", a.Repetition)
 		}
 		rows = append(rows, []string{
-			number, outcome, fmt.Sprint(a.Steps), CostText(a.Cost, a.Unpriced == 0), durationText(a.Seconds), began,
+			number, outcome, fmt.Sprint(a.Steps), cost(float64(a.Cost), a.Unpriced == 0), unit.Seconds(a.Seconds), began,
 		})
 	}
 	return table.Table(width, "rsrrrl", rows)
@@ -147,9 +153,9 @@ func (s LastStep) text(width int) string {
 	case s.Unfinished:
 		fmt.Fprintf(&b, "step %d: the command has no result\n", s.Step)
 	case s.TimedOut:
-		fmt.Fprintf(&b, "step %d: timeout after %s\n", s.Step, durationText(s.Seconds))
+		fmt.Fprintf(&b, "step %d: timeout after %s\n", s.Step, unit.Seconds(s.Seconds))
 	default:
-		fmt.Fprintf(&b, "step %d: exit %d after %s\n", s.Step, s.ExitCode, durationText(s.Seconds))
+		fmt.Fprintf(&b, "step %d: exit %d after %s\n", s.Step, s.ExitCode, unit.Seconds(s.Seconds))
 	}
 	b.WriteString(clipLines(s.Command, "  $ ", width, maxCommandLines))
 	b.WriteString(clipLines(s.Output, "    ", width, -maxOutputLines))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/minibench/mini/internal/table"
 	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/runner/grade/tampering"
 	"github.com/minibench/mini/runner/verdicts"
@@ -140,7 +141,7 @@ func (v VerdictDetail) text(dir string, width int) string {
 	}
 	about := fmt.Sprintf("evaluation %s of %s", truncate(v.RunID, 60), truncate(v.Model, 60))
 	if v.Seconds > 0 {
-		about += ", " + durationText(v.Seconds)
+		about += ", " + unit.Seconds(v.Seconds)
 	}
 	if v.Runs > 1 {
 		about += fmt.Sprintf(", %d runs", v.Runs)
@@ -267,7 +268,7 @@ func (r TestRunDetail) text(number int) string {
 		line += fmt.Sprintf(", all %s pass", text.Count(r.Passed, "test"))
 	}
 	if r.Seconds > 0 {
-		line += ", " + durationText(r.Seconds)
+		line += ", " + unit.Seconds(r.Seconds)
 	}
 	return line
 }

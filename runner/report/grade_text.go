@@ -9,6 +9,7 @@ import (
 
 	"github.com/minibench/mini/internal/table"
 	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/runner/grade"
 	"github.com/minibench/mini/runner/grade/savedlogs"
 	"github.com/minibench/mini/runner/regrade"
@@ -90,7 +91,7 @@ func WriteTotals(w io.Writer, t savedlogs.Totals, width int) error {
 	if graded := t.Graded(); graded > 0 && len(t.Sets) == 0 {
 		rate := NewResolveRate(t.Classes[savedlogs.Resolved], graded)
 		s.WriteString(table.Paragraph(fmt.Sprintf("%s (95%% interval %s to %s) of %s that could be graded",
-			percent(rate.Rate), percent(rate.Low), percent(rate.High), text.Count(graded, "log")), width, 0, 2))
+			unit.Percent(rate.Rate), unit.Percent(rate.Low), unit.Percent(rate.High), text.Count(graded, "log")), width, 0, 2))
 	}
 	_, err := io.WriteString(w, s.String())
 	return err

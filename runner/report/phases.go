@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/minibench/mini/internal/table"
+	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
@@ -51,7 +52,7 @@ func phasesText(times []phaseTime) string {
 	var parts []string
 	for _, t := range times {
 		if t.seconds >= minShownSeconds {
-			parts = append(parts, t.phase+" "+durationText(t.seconds))
+			parts = append(parts, t.phase+" "+unit.Seconds(t.seconds))
 		}
 	}
 	return strings.Join(parts, ", ")
@@ -65,8 +66,8 @@ func phaseTable(width int, phases []Phase) string {
 		if p.Sum >= minShownSeconds {
 			columns += "r"
 			head = append(head, p.Name)
-			sums = append(sums, durationText(p.Sum))
-			medians = append(medians, durationText(p.Median))
+			sums = append(sums, unit.Seconds(p.Sum))
+			medians = append(medians, unit.Seconds(p.Median))
 		}
 	}
 	if columns == "l" {

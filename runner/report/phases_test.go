@@ -70,15 +70,15 @@ func TestPhases(t *testing.T) {
 	text := shown(t, func(b *bytes.Buffer) error { return g.Write(b, 100) }, 100)
 	for _, line := range []string{
 		"\n        start  scrub  model  commands  diff  evaluation\n",
-		"\nsum      6.0s  1m19s  1m40s     16.0s  3.0s       1m20s\n",
-		"\nmedian   2.0s  39.0s  30.0s      5.0s  1.0s       20.0s\n",
+		"\nsum        6s  1m19s  1m40s       16s    3s       1m20s\n",
+		"\nmedian     2s    39s    30s        5s    1s         20s\n",
 	} {
 		if !strings.Contains(text, line) {
 			t.Errorf("the report has no line %q:\n%s", line, text)
 		}
 	}
 	one := shown(t, func(b *bytes.Buffer) error { return d.Write(b, 100) }, 100)
-	if line := "\ntime of attempt 2: start 2.0s, scrub 40.0s, model 1m0s, commands 5.0s, diff 1.0s, evaluation 1m0s\n"; !strings.Contains(one, line) {
+	if line := "\ntime of attempt 2: start 2s, scrub 40s, model 1m00s, commands 5s, diff 1s, evaluation 1m00s\n"; !strings.Contains(one, line) {
 		t.Errorf("the instance has no line %q:\n%s", line, one)
 	}
 }

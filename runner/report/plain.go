@@ -13,6 +13,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/batch"
 	"github.com/minibench/mini/runner/verdicts"
@@ -93,7 +94,7 @@ func (p *PlainPrinter) Print(e runner.Event) {
 	case runner.PhaseChanged:
 		p.phase(e)
 	case runner.SandboxReady:
-		p.printf(e, "sandbox ready after %s", secondsText(e.Elapsed))
+		p.printf(e, "sandbox ready after %s", unit.Seconds(e.Elapsed))
 		p.warn(e)
 	case runner.CommandFinished:
 		if p.steps.Allow() {
@@ -158,7 +159,7 @@ func (p *PlainPrinter) outcome(e runner.Event) {
 		mark = "retry"
 	}
 	p.write("", 6, "[%d/%d] %s %-5s %s  %s  %s  %s%s", p.State.Done, p.State.Total, p.name(e), mark,
-		o.ExitStatus, text.Count(o.Steps, "step"), CostText(o.Cost, o.Usage.Unpriced == 0), secondsText(o.ActiveDuration().Seconds()),
+		o.ExitStatus, text.Count(o.Steps, "step"), unit.Cost(float64(o.Cost), o.Usage.Unpriced == 0), unit.Seconds(o.ActiveDuration().Seconds()),
 		patchNote(o))
 	if o.Error != "" {
 		p.printf(e, "  %s", o.Error)
@@ -179,10 +180,10 @@ func (p *PlainPrinter) provider(e runner.Event) {
 func ProviderText(s runner.ProviderState) string {
 	var parts []string
 	if s.PauseSeconds > 0 {
-		parts = append(parts, "rate-limited for "+secondsText(s.PauseSeconds))
+		parts = append(parts, "rate-limited for "+unit.Seconds(s.PauseSeconds))
 	}
 	if s.MinuteFullSeconds > 0 {
-		parts = append(parts, "per-minute limit reached for "+secondsText(s.MinuteFullSeconds))
+		parts = append(parts, "per-minute limit reached for "+unit.Seconds(s.MinuteFullSeconds))
 	}
 	if s.Limit > 0 {
 		parts = append(parts, text.Count(s.Limit, "request")+" in parallel")
@@ -296,7 +297,7 @@ func VerdictText(e runner.Event) string {
 func evaluationTime(e runner.Event) string {
 	switch {
 	case e.Elapsed > 0:
-		return secondsText(e.Elapsed)
+		return unit.Seconds(e.Elapsed)
 	case verdicts.Class(e.Verdict).IsFinal() && e.Verdict != string(verdicts.Empty):
 		return "reused"
 	}

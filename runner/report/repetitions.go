@@ -9,6 +9,7 @@ import (
 
 	"github.com/minibench/mini/internal/table"
 	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/runner/stats"
 	"github.com/minibench/mini/runner/verdicts"
@@ -181,7 +182,7 @@ func (s *RepetitionSummary) text(width int) string {
 	var pass, resolved []string
 	same := !slices.ContainsFunc(s.Pass, func(p PassAt) bool { return p.Of != s.Pass[0].Of })
 	for _, p := range s.Pass {
-		rate := fmt.Sprintf("pass@%d %.1f%%", p.K, 100*p.Rate)
+		rate := fmt.Sprintf("pass@%d %s", p.K, unit.Percent(p.Rate))
 		if !same {
 			rate += " over " + text.Count(p.Of, "instance")
 		}
@@ -200,9 +201,9 @@ func (s *RepetitionSummary) text(width int) string {
 	if s.uneven {
 		return b.String()
 	}
-	mean := fmt.Sprintf("%.1f%%", 100*s.Mean)
+	mean := unit.Percent(s.Mean)
 	if i := s.Rate.Interval; i != nil {
-		mean += fmt.Sprintf(", 95%% interval %s to %s", percent(i.Low), percent(i.High))
+		mean += fmt.Sprintf(", 95%% interval %s to %s", unit.Percent(i.Low), unit.Percent(i.High))
 	}
 	b.WriteString(table.Paragraph(fmt.Sprintf("resolved by attempt: %s; mean %s; standard deviation %.1f points",
 		strings.Join(resolved, ", "), mean, 100*s.Deviation), width, 2, 4))

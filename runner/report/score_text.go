@@ -13,6 +13,7 @@ import (
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/internal/table"
 	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/runner/verdicts"
 )
@@ -120,10 +121,8 @@ func (s Score) noRateText() string {
 // text formats the rate.
 func (r ResolveRate) text(label string) string {
 	return fmt.Sprintf("%d of %d %s: %s, 95%% interval %s to %s",
-		r.Resolved, r.Of, label, percent(r.Rate), percent(r.Low), percent(r.High))
+		r.Resolved, r.Of, label, unit.Percent(r.Rate), unit.Percent(r.Low), unit.Percent(r.High))
 }
-
-func percent(rate float64) string { return fmt.Sprintf("%.1f%%", 100*rate) }
 
 // detailsText lists the models, the run id and the path of the official summary.
 func (s Score) detailsText() string {
@@ -150,6 +149,11 @@ func (s Score) detailsText() string {
 // instance has several attempts, per attempt. classTable drops the rightmost columns, except the first two, until the table fits into width.
 func (s Score) classTable(width int) string {
 	rows := [][]string{s.classTableHead()}
+	var amounts []float64
+	for _, c := range s.Classes {
+		amounts = append(amounts, float64(c.Cost))
+	}
+	cost := unit.CostColumn(amounts...)
 	for _, c := range s.Classes {
 		row := []string{withSpaces(string(c.Class)), fmt.Sprint(c.Count)}
 		if s.WithoutAutosubmitted != nil {
@@ -163,11 +167,11 @@ func (s Score) classTable(width int) string {
 			if s.hasSeveralAttempts() {
 				n = c.Attempts
 			}
-			row = append(row, s.costCell(c),
+			row = append(row, cost(float64(c.Cost), c.Cost > 0 || s.CostUnknown == 0 || c.Count == 0),
 				orDash(fmt.Sprintf("%.0f", mean(float64(c.Steps), n)), c.Steps > 0),
-				orDash(durationText(mean(c.Seconds, n)), c.Seconds > 0))
+				orDash(unit.Seconds(mean(c.Seconds, n)), c.Seconds > 0))
 		}
-		rows = append(rows, append(row, orDash(durationText(mean(c.Evaluation, c.Count)), c.Evaluation > 0)))
+		rows = append(rows, append(row, orDash(unit.Seconds(mean(c.Evaluation, c.Count)), c.Evaluation > 0)))
 	}
 	for _, extra := range []struct {
 		name  string
@@ -220,16 +224,6 @@ func tableWidth(rows [][]string) int {
 		}
 	}
 	return table.TotalWidth(widths)
-}
-
-func (s Score) costCell(c ScoreClass) string {
-	switch {
-	case c.Cost > 0:
-		return moneyText(c.Cost)
-	case s.CostUnknown > 0 && c.Count > 0:
-		return "?"
-	}
-	return "-"
 }
 
 func orDash(text string, known bool) string {
@@ -360,7 +354,7 @@ func (s Score) WriteRepos(w io.Writer, width int) error {
 	for _, name := range slices.SortedFunc(maps.Keys(counts), datasets.CompareNatural) {
 		c := counts[name]
 		rate := float64(c.resolved) / float64(c.of)
-		rows = append(rows, []string{name, fmt.Sprintf("%d of %d", c.resolved, c.of), percent(rate)})
+		rows = append(rows, []string{name, fmt.Sprintf("%d of %d", c.resolved, c.of), unit.Percent(rate)})
 	}
 	if s.NoResult > 0 {
 		rows = append(rows, []string{"no submission", fmt.Sprintf("0 of %d", s.NoResult), ""})

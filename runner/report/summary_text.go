@@ -11,7 +11,7 @@ import (
 
 	"github.com/minibench/mini/internal/table"
 	"github.com/minibench/mini/internal/text"
-	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
 )
@@ -167,6 +167,7 @@ func (s Summary) writeShort(b *strings.Builder, width int) {
 	if classes != nil {
 		rows[0], columns = append(rows[0], "verdict"), columns+"l"
 	}
+	cost := costColumn(s.Rows)
 	for _, r := range s.Rows {
 		outcome := cmp.Or(r.Status, "not finished")
 		note := patchText(r)
@@ -176,7 +177,7 @@ func (s Summary) writeShort(b *strings.Builder, width int) {
 		if note != "" {
 			outcome += ", " + note
 		}
-		row := append(rowCells(r), outcome+attemptsNote(r))
+		row := append(rowCells(r, cost), outcome+attemptsNote(r))
 		if classes != nil {
 			row = append(row, cmp.Or(withSpaces(string(classes[r.ID])), "-")+s.rewardText(r.ID))
 		}
@@ -199,9 +200,18 @@ func (s Summary) writeShort(b *strings.Builder, width int) {
 	b.WriteString("\n" + s.totalsTable(width))
 }
 
+// costColumn returns the format of the costs of rows.
+func costColumn(rows []Row) func(dollars float64, known bool) string {
+	var amounts []float64
+	for _, r := range rows {
+		amounts = append(amounts, float64(r.Cost))
+	}
+	return unit.CostColumn(amounts...)
+}
+
 // rowCells returns the first cells of a row: id, steps, cost and time.
-func rowCells(r Row) []string {
-	return []string{r.ID, fmt.Sprint(r.AllSteps), CostText(r.Cost, r.CostKnown), durationText(r.Seconds)}
+func rowCells(r Row, cost func(float64, bool) string) []string {
+	return []string{r.ID, fmt.Sprint(r.AllSteps), cost(float64(r.Cost), r.CostKnown), unit.Seconds(r.Seconds)}
 }
 
 // attemptsNote returns a note for a row with several attempts.
@@ -267,8 +277,9 @@ func (s Summary) writeLong(b *strings.Builder, width int) {
 			continue
 		}
 		rows := [][]string{{ranking.name, "steps", "cost", "time", "outcome"}}
+		cost := costColumn(ranking.rows)
 		for _, r := range ranking.rows {
-			rows = append(rows, append(rowCells(r), cmp.Or(r.Status, "not finished")+attemptsNote(r)))
+			rows = append(rows, append(rowCells(r, cost), cmp.Or(r.Status, "not finished")+attemptsNote(r)))
 		}
 		b.WriteString("\n" + table.Table(width, "irrrs", rows))
 	}
@@ -396,13 +407,13 @@ func (s Summary) totalsTable(width int) string {
 	t := s.Totals
 	rows := [][]string{{"cost", s.costText()}}
 	if in := t.Usage.Prompt; in > 0 || t.Usage.Completion > 0 {
-		text := amountText(in) + " in"
+		text := unit.Count(in) + " in"
 		if c := t.Usage.CacheRead; c > 0 && in > 0 {
 			text += fmt.Sprintf(" (%.0f%% cached)", 100*float64(c)/float64(in))
 		}
-		text += ", " + amountText(t.Usage.Completion) + " out"
+		text += ", " + unit.Count(t.Usage.Completion) + " out"
 		if r := t.Usage.Reasoning; r > 0 {
-			text += fmt.Sprintf(" (%s of it reasoning)", amountText(r))
+			text += fmt.Sprintf(" (%s of it reasoning)", unit.Count(r))
 		}
 		rows = append(rows, []string{"tokens", text})
 	}
@@ -413,9 +424,9 @@ func (s Summary) totalsTable(width int) string {
 	rows = append(rows, []string{"steps", steps})
 	var time string
 	if t.Wall > 0 {
-		time = durationText(t.Wall) + " wall time, "
+		time = unit.Seconds(t.Wall) + " wall time, "
 	}
-	rows = append(rows, []string{"time", time + durationText(t.Seconds) + " total of all attempts"})
+	rows = append(rows, []string{"time", time + unit.Seconds(t.Seconds) + " total of all attempts"})
 	return table.Table(width, "ls", rows) + phaseTable(width, t.Phases)
 }
 
@@ -426,25 +437,11 @@ func (s Summary) costText() string {
 	case t.NoModel && t.Cost == 0:
 		return "none: the replies are scripted"
 	case t.NoModel:
-		return moneyText(t.Cost) + " according to the script; no model was called"
+		return unit.Money(float64(t.Cost)) + " according to the script; no model was called"
 	case t.CostUnknown == 0:
-		return moneyText(t.Cost)
+		return unit.Money(float64(t.Cost))
 	case t.Cost == 0:
 		return "unknown: the server reports no cost, and no price is configured"
 	}
-	return fmt.Sprintf("%s, plus the unknown cost of %s", moneyText(t.Cost), text.Count(t.CostUnknown, "instance"))
-}
-
-// CostText formats a cost. known is false if the total includes calls of unknown
-// cost.
-func CostText(c model.Cost, known bool) string {
-	switch {
-	case !known && c > 0:
-		return moneyText(c) + " + ?"
-	case !known:
-		return "?"
-	case c == 0:
-		return "-"
-	}
-	return moneyText(c)
+	return fmt.Sprintf("%s, plus the unknown cost of %s", unit.Money(float64(t.Cost)), text.Count(t.CostUnknown, "instance"))
 }

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -168,7 +170,7 @@ func resultItems(x *trajectories.Execution) []*Item {
 	output := string(x.Output)
 	if x.Truncated && 0 < x.Head && x.Head < len(output) {
 		items = append(items, &Item{Kind: Output, Text: output[:x.Head]},
-			&Item{Kind: Note, Text: fmt.Sprintf("... %s bytes left out ...", FormatCount(x.Bytes-int64(len(output))))})
+			&Item{Kind: Note, Text: fmt.Sprintf("... %s bytes left out ...", unit.Count(x.Bytes-int64(len(output))))})
 		output = output[x.Head:]
 	}
 	if output != "" {
@@ -190,7 +192,7 @@ func toolItems(c *trajectories.ToolCall) []*Item {
 	if c.ExitCode != 0 {
 		kind = Problem
 	}
-	result := fmt.Sprintf("exit %d, %s, %s bytes", c.ExitCode, formatSeconds(c.Duration), FormatCount(int64(len(c.Output))))
+	result := fmt.Sprintf("exit %d, %s, %s bytes", c.ExitCode, unit.Duration(time.Duration(c.Duration)), unit.Count(int64(len(c.Output))))
 	items := []*Item{{Kind: kind, Label: "request: " + commandLine, Text: result}}
 	if len(c.Errors) > 0 {
 		items = append(items, &Item{Kind: Output, Text: string(c.Errors)})
@@ -214,7 +216,7 @@ func childItem(c trajectories.ChildResult) *Item {
 	}
 	cost := "-"
 	if c.Cost > 0 {
-		cost = FormatCost(float64(c.Cost))
+		cost = unit.Money(float64(c.Cost))
 	}
 	item.Label = fmt.Sprintf("child %d: %s, %s, %s", c.Child, c.ExitStatus, text.Count(c.Steps, "step"), cost)
 	if c.Journal != "" {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -103,7 +104,7 @@ func importText(i *trajectories.Import) string {
 func compactionText(c trajectories.Compaction) string {
 	s := fmt.Sprintf("compaction (%s): the model is now shown %s instead of %d, ",
 		c.Policy, text.Count(c.MessagesAfter, "message"), c.MessagesBefore)
-	s += fmt.Sprintf("about %s tokens instead of %s", FormatCount(c.TokensAfter), FormatCount(c.TokensBefore))
+	s += fmt.Sprintf("about %s tokens instead of %s", unit.Count(c.TokensAfter), unit.Count(c.TokensBefore))
 	if c.Fallback != "" {
 		s += "; truncated instead of summarized: " + c.Fallback
 	}
@@ -119,7 +120,7 @@ func limitsText(l trajectories.Limits) string {
 		steps = "up to " + text.Count(l.Steps, "step")
 	}
 	if l.Cost > 0 {
-		cost = fmt.Sprintf("up to $%.2f", l.Cost)
+		cost = "up to " + unit.Money(l.Cost)
 	}
 	return steps + ", " + cost
 }

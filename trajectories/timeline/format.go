@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -23,13 +24,13 @@ func ResultLine(x *trajectories.Execution) string {
 		parts = append(parts, "killed: out of memory")
 	}
 	if x.Duration > 0 {
-		parts = append(parts, formatSeconds(x.Duration))
+		parts = append(parts, unit.Duration(time.Duration(x.Duration)))
 	}
-	size := FormatCount(int64(len(x.Output))) + " bytes"
+	size := unit.Count(int64(len(x.Output))) + " bytes"
 	if len(x.Output) == 0 {
 		size = "no output"
 	} else if x.Truncated {
-		size += fmt.Sprintf(" of %s, the middle left out", FormatCount(x.Bytes))
+		size += fmt.Sprintf(" of %s, the middle left out", unit.Count(x.Bytes))
 	}
 	return strings.Join(append(parts, size), ", ")
 }
@@ -60,17 +61,17 @@ func (t *Timeline) StepStats(s *Step) []string {
 		stats = append(stats, strings.Join(exitCodes, ", "))
 	}
 	if s.Cost > 0 {
-		stats = append(stats, FormatCost(float64(s.Cost))+" so far")
+		stats = append(stats, unit.Money(float64(s.Cost))+" so far")
 	}
 	if s.Tokens > 0 {
-		stats = append(stats, FormatCount(s.Tokens)+" tokens so far")
+		stats = append(stats, unit.Count(s.Tokens)+" tokens so far")
 	}
 	if c := s.Call; c != nil {
 		if c.Usage.Prompt+c.Usage.Completion > 0 {
-			stats = append(stats, fmt.Sprintf("%s in, %s out", FormatCount(c.Usage.Prompt), FormatCount(c.Usage.Completion)))
+			stats = append(stats, fmt.Sprintf("%s in, %s out", unit.Count(c.Usage.Prompt), unit.Count(c.Usage.Completion)))
 		}
 		if c.Duration > 0 {
-			stats = append(stats, "model "+formatSeconds(c.Duration))
+			stats = append(stats, "model "+unit.Duration(time.Duration(c.Duration)))
 		}
 		if c.RequestCount > 1 {
 			stats = append(stats, fmt.Sprintf("%d requests", c.RequestCount))
@@ -90,67 +91,23 @@ func (t *Timeline) totals() []string {
 	}
 	stats := []string{text.Count(o.Steps, "step")}
 	if n := o.Usage.Prompt + o.Usage.Completion; n > 0 {
-		stats = append(stats, FormatCount(n)+" tokens")
+		stats = append(stats, unit.Count(n)+" tokens")
 	}
 	cost := "-"
 	switch known := o.Usage.Unpriced == 0; {
 	case o.Cost > 0 && known:
-		cost = FormatCost(float64(o.Cost))
+		cost = unit.Money(float64(o.Cost))
 	case o.Cost > 0:
-		cost = FormatCost(float64(o.Cost)) + " + ?"
+		cost = unit.Money(float64(o.Cost)) + " + ?"
 	case !known:
 		cost = "?"
 	}
 	stats = append(stats, cost)
 	if duration := o.ActiveDuration(); duration > 0 {
-		stats = append(stats, FormatDuration(duration))
+		stats = append(stats, unit.Duration(duration))
 	}
 	if !o.End.IsZero() {
 		stats = append(stats, "ended "+o.End.Local().Format(time.DateTime))
 	}
 	return stats
-}
-
-// FormatCount formats a number below 10^13 in at most five columns.
-func FormatCount(n int64) string {
-	switch {
-	case n >= 10e9:
-		return fmt.Sprintf("%dG", n/1e9)
-	case n >= 10e6:
-		return fmt.Sprintf("%dM", n/1e6)
-	case n >= 1e6:
-		return fmt.Sprintf("%.1fM", float64(n)/1e6)
-	case n >= 10e3:
-		return fmt.Sprintf("%dk", n/1e3)
-	case n >= 1e3:
-		return fmt.Sprintf("%.1fk", float64(n)/1e3)
-	}
-	return fmt.Sprint(n)
-}
-
-// FormatCost formats a cost in US dollars below 1,000,000 in at most eight columns.
-func FormatCost(c float64) string {
-	switch {
-	case c < 0.01 && c > 0:
-		return "<$0.01"
-	case c >= 1000:
-		return fmt.Sprintf("$%.0f", c)
-	}
-	return fmt.Sprintf("$%.2f", c)
-}
-
-// FormatDuration formats a duration as 0:07, 59:59 or 1:02:03.
-func FormatDuration(d time.Duration) string {
-	seconds := int(max(d, 0) / time.Second)
-	if seconds >= 3600 {
-		return fmt.Sprintf("%d:%02d:%02d", seconds/3600, seconds/60%60, seconds%60)
-	}
-	return fmt.Sprintf("%d:%02d", seconds/60, seconds%60)
-}
-
-func formatSeconds(s trajectories.Seconds) string {
-	if d := time.Duration(s); d >= time.Minute {
-		return FormatDuration(d)
-	}
-	return fmt.Sprintf("%.1fs", time.Duration(s).Seconds())
 }

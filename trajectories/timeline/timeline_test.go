@@ -101,8 +101,8 @@ func TestCommands(t *testing.T) {
 	a.addMessage(trajectories.CauseObservation, "of another command")
 	checkText(t, a.text(), "= prompts", "start-up command | conda activate", "| exit 0, no output", "user prompt | Do it.",
 		"=  exit 0, exit 1, exit 0 $0.25 so far 10 tokens so far 10 in, 0 out", "| I look.",
-		"| ls", "| exit 0, 2 bytes", "| x", "request: mini-tool note a | exit 2, 0.0s, 0 bytes", "| no",
-		"| cat x", "| exit 1, timed out, 8 bytes of 1.0k, the middle left out", "| head", "| ... 1.0k bytes left out ...", "| tail",
+		"| ls", "| exit 0, 2 bytes", "| x", "request: mini-tool note a | exit 2, 0s, 0 bytes", "| no",
+		"| cat x", "| exit 1, timed out, 8 bytes of 1008, the middle left out", "| head", "| ... 1000 bytes left out ...", "| tail",
 		"| rm x (no result)", "command run by the user | mine", "| exit 0, no output", "observation | of another command")
 	if tl := a.timeline(); !tl.Steps[1].Failed || tl.Steps[0].Failed {
 		t.Error("the step with an error is not marked as failed")

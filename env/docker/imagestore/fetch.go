@@ -12,6 +12,7 @@ import (
 
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/unit"
 )
 
 // errPrefetchSkipped ends a prefetch that would have to wait for space, or that might
@@ -214,7 +215,7 @@ func (s *Store) recordImage(ctx context.Context, req Request, name, base string)
 		return true, nil
 	})
 	s.clearLayers()
-	return errors.Join(s.tooLargeError(req.Ref, size(img.Size)), err)
+	return errors.Join(s.tooLargeError(req.Ref, unit.Size(img.Size)), err)
 }
 
 func round(d time.Duration) time.Duration {

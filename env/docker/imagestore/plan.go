@@ -11,6 +11,7 @@ import (
 
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/unit"
 )
 
 // Plan lists the images that are present and those to pull.
@@ -185,7 +186,7 @@ func (s *Store) CheckBudget(ctx context.Context, needs []Request) error {
 	}
 	for _, item := range p.Images {
 		if item.PullBytes != nil && *item.PullBytes > s.cfg.Budget {
-			return s.tooLargeError(item.Image, "at least "+size(*item.PullBytes))
+			return s.tooLargeError(item.Image, "at least "+unit.Size(*item.PullBytes))
 		}
 	}
 	return nil

@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/docker/go-units"
-
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/internal/unit"
 )
 
 // waitForDisk waits until the engine's disk has Config.MinFree plus the given bytes
@@ -30,7 +29,7 @@ func (s *Store) waitForDisk(ctx context.Context, req Request, bytes int64, prefe
 		}
 		return false, true, &env.Error{Status: env.HostDiskFull, Op: "make room for " + req.Ref, Err: fmt.Errorf(
 			"%s are free on the engine's disk, and run.min_free_disk with this image needs %s; "+
-				"free space there (docker system df shows what uses it), or stop mini with Ctrl-C", size(free), size(want))}
+				"free space there (docker system df shows what uses it), or stop mini with Ctrl-C", unit.Size(free), unit.Size(want))}
 	})
 }
 
@@ -73,7 +72,7 @@ func (s *Store) waitForBudget(ctx context.Context, req Request, total, missing i
 		return nil
 	}
 	if total > s.cfg.Budget {
-		return s.tooLargeError(req.Ref, "at least "+size(total))
+		return s.tooLargeError(req.Ref, "at least "+unit.Size(total))
 	}
 	return s.waitUntil(ctx, req, prefetch, func() (ok, retryable bool, reason error) {
 		inv, err := s.shrink(ctx, !prefetch, func(used int64) int64 { return used + missing - s.cfg.Budget })
@@ -82,7 +81,7 @@ func (s *Store) waitForBudget(ctx context.Context, req Request, total, missing i
 		}
 		return false, s.canShrink(inv), &env.Error{
 			Status: env.PullFailed, Op: "pull image " + req.Ref, Hint: "increase --image-budget, or run mini images prune",
-			Err: fmt.Errorf("the images that mini pulled use %s of the budget of %s, and the rest is in use", size(inv.used), size(s.cfg.Budget)),
+			Err: fmt.Errorf("the images that mini pulled use %s of the budget of %s, and the rest is in use", unit.Size(inv.used), unit.Size(s.cfg.Budget)),
 		}
 	})
 }
@@ -98,7 +97,7 @@ func (s *Store) canShrink(inv inventory) bool {
 func (s *Store) tooLargeError(ref, imageSize string) error {
 	return &env.Error{
 		Status: env.PullFailed, Op: "pull image " + ref,
-		Err:  fmt.Errorf("it takes %s, more than the budget of %s", imageSize, size(s.cfg.Budget)),
+		Err:  fmt.Errorf("it takes %s, more than the budget of %s", imageSize, unit.Size(s.cfg.Budget)),
 		Hint: "increase --image-budget (run.image_budget)",
 	}
 }
@@ -191,7 +190,7 @@ func (s *Store) shrink(ctx context.Context, includeQueued bool, excess func(used
 			case err == nil:
 				removed = true
 				over -= o.Size - o.Shared
-				s.cfg.Notify(Event{Kind: Removed, Image: o.refs[0], Text: "removed to free space: " + size(o.Size-o.Shared)})
+				s.cfg.Notify(Event{Kind: Removed, Image: o.refs[0], Text: "removed to free space: " + unit.Size(o.Size-o.Shared)})
 			case !errors.Is(err, ErrInUse):
 				s.cfg.Notify(Event{Kind: Warning, Image: o.refs[0], Text: err.Error()})
 			}
@@ -291,9 +290,4 @@ func totalSize(list []ownedImage) (bytes int64) {
 		shared = max(shared, o.Shared)
 	}
 	return bytes + shared
-}
-
-// size formats a number of bytes in decimal units.
-func size(n int64) string {
-	return units.CustomSize("%.3g %s", float64(n), 1000, []string{"B", "kB", "MB", "GB", "TB", "PB"})
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/minibench/mini/env/docker/imagestore"
 	envopen "github.com/minibench/mini/env/open"
 	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/unit"
 	modelopen "github.com/minibench/mini/model/open"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/setup"
@@ -439,8 +440,8 @@ func costText(c costPlan, attempts int) string {
 	case *c.Ceiling == 0 && c.PriceKnown:
 		return "nothing: no model is called"
 	}
-	line := fmt.Sprintf("at most $%.2f for %s at $%.2f each, or $%.2f with all retries; the last call of an attempt may exceed its limit",
-		*c.Ceiling, text.Count(attempts, "attempt"), c.LimitPerAttempt, *c.CeilingWithRetries)
+	line := fmt.Sprintf("at most %s for %s at %s each, or %s with all retries; the last call of an attempt may exceed its limit",
+		unit.Money(*c.Ceiling), text.Count(attempts, "attempt"), unit.Money(c.LimitPerAttempt), unit.Money(*c.CeilingWithRetries))
 	if !c.PriceKnown {
 		return line + "; it holds only if the server reports costs, since no price of the model is known"
 	}
@@ -484,5 +485,5 @@ func ceilingText(ceiling *float64) string {
 	case *ceiling == 0:
 		return "none"
 	}
-	return fmt.Sprintf("at most $%.2f", *ceiling)
+	return "at most " + unit.Money(*ceiling)
 }

@@ -14,11 +14,10 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/ui/progress"
 	"github.com/minibench/mini/internal/table"
 	"github.com/minibench/mini/internal/text"
-	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/compare"
 	"github.com/minibench/mini/runner/control"
-	"github.com/minibench/mini/runner/report"
 )
 
 // onceWriter drops what was written before, such as notes that apply to all combinations.
@@ -192,13 +191,13 @@ func printSweep(a *app.App, all []*Job) (err error) {
 		sum := compare.Summarize(run, compare.Drop)
 		row := []string{
 			a.name(), fmt.Sprintf("%d of %d", a.sum.Results(), a.sum.ExpectedResults()), "-", "-",
-			fmt.Sprint(sum.MissingAttempts), report.CostText(model.Cost(sum.Cost.Total), sum.Cost.Known),
+			fmt.Sprint(sum.MissingAttempts), unit.Cost(float64(sum.Cost.Total), sum.Cost.Known),
 		}
 		if sum.Rate.Instances > 0 {
-			row[2], verdicts = fmt.Sprintf("%.1f%%", 100*sum.Rate.Mean), true
+			row[2], verdicts = unit.Percent(sum.Rate.Mean), true
 		}
 		if i := sum.Rate.Interval; i != nil {
-			row[3] = fmt.Sprintf("%.1f to %.1f", 100*i.Low, 100*i.High)
+			row[3] = unit.Range(i.Low, i.High)
 		}
 		rows = append(rows, row)
 	}

@@ -23,8 +23,8 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/eval"
 	"github.com/minibench/mini/cmd/mini/internal/ui"
-	"github.com/minibench/mini/internal/table"
 	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/internal/usage"
 	"github.com/minibench/mini/internal/version"
 	"github.com/minibench/mini/runner/source"
@@ -328,10 +328,10 @@ func (o *exportOptions) text(r export.Report) string {
 	if r.Rows > 0 {
 		fmt.Fprintf(&b, " as %s", text.Count(r.Rows, "row"))
 	}
-	fmt.Fprintf(&b, ", %s in %s\n", table.SizeText(r.Bytes), text.Count(len(r.Files), "file"))
+	fmt.Fprintf(&b, ", %s in %s\n", unit.Size(r.Bytes), text.Count(len(r.Files), "file"))
 	for _, f := range r.Files {
 		if (f.Rows > 0 || f.Split != "") && len(r.Files) > 1 && len(r.Files) <= 20 {
-			fmt.Fprintf(&b, "  %s: %s, %s\n", text.Printable(f.Name), text.Count(f.Rows, "row"), table.SizeText(f.Bytes))
+			fmt.Fprintf(&b, "  %s: %s, %s\n", text.Printable(f.Name), text.Count(f.Rows, "row"), unit.Size(f.Bytes))
 		}
 	}
 	for _, reason := range reasons(r.Dropped) {

@@ -24,8 +24,8 @@ import (
 	"github.com/minibench/mini/datasets/demo"
 	"github.com/minibench/mini/datasets/hub"
 	datasetopen "github.com/minibench/mini/datasets/open"
-	"github.com/minibench/mini/internal/table"
 	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/internal/usage"
 )
 
@@ -109,7 +109,7 @@ func fetch(ctx context.Context, a *app.App, name string, ref hub.Ref) error {
 	}
 	progress.Close()
 	_, err = fmt.Fprintf(a.Out, "%s: split %s, %s, %s\n  %s at %s\n", text.Printable(name),
-		cmp.Or(snapshot.Split, "(all)"), text.Count(len(ids), "row"), table.SizeText(snapshot.Bytes), snapshot.Repo, snapshot.Commit)
+		cmp.Or(snapshot.Split, "(all)"), text.Count(len(ids), "row"), unit.Size(snapshot.Bytes), snapshot.Repo, snapshot.Commit)
 	return err
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/env/docker/imagestore"
 	envopen "github.com/minibench/mini/env/open"
-	"github.com/minibench/mini/internal/table"
 	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/internal/usage"
 )
 
@@ -106,9 +106,9 @@ func imagePlanText(p imagestore.Plan) string {
 		state, disk, pull := "pull", "-", "?"
 		switch {
 		case image.Present:
-			state, disk, pull = "here", table.SizeText(image.Bytes), "-"
+			state, disk, pull = "here", unit.Size(image.Bytes), "-"
 		case image.PullBytes != nil:
-			pull = table.SizeText(*image.PullBytes)
+			pull = unit.Size(*image.PullBytes)
 		}
 		rows = append(rows, []string{image.Image, state, disk, pull, cmp.Or(strings.Join(image.Platforms, " "), "?"), fmt.Sprint(image.Instances)})
 	}
@@ -120,21 +120,21 @@ func imagePlanText(p imagestore.Plan) string {
 		}
 	}
 	fmt.Fprintf(&b, "%s: %d here (%s, shared layers counted each time), %d to pull (%s compressed, shared layers once",
-		text.Count(len(p.Images), "image"), p.PresentCount, table.SizeText(p.PresentBytes), p.Pull, table.SizeText(p.PullBytes))
+		text.Count(len(p.Images), "image"), p.PresentCount, unit.Size(p.PresentBytes), p.Pull, unit.Size(p.PullBytes))
 	if p.Unknown > 0 {
 		fmt.Fprintf(&b, "; the size of %d is unknown", p.Unknown)
 	}
 	b.WriteString(")\n")
 	if p.FreeBytes != nil {
-		fmt.Fprintf(&b, "%s free on the engine's disk", table.SizeText(*p.FreeBytes))
+		fmt.Fprintf(&b, "%s free on the engine's disk", unit.Size(*p.FreeBytes))
 	} else {
 		b.WriteString("the free space of the engine's disk is unknown")
 	}
 	if p.MinFree > 0 {
-		fmt.Fprintf(&b, "; new instances wait while less than %s is free", table.SizeText(p.MinFree))
+		fmt.Fprintf(&b, "; new instances wait while less than %s is free", unit.Size(p.MinFree))
 	}
 	if p.Budget > 0 {
-		fmt.Fprintf(&b, "; mini keeps at most %s of pulled images", table.SizeText(p.Budget))
+		fmt.Fprintf(&b, "; mini keeps at most %s of pulled images", unit.Size(p.Budget))
 	}
 	b.WriteString("\n")
 	return b.String()

@@ -14,8 +14,8 @@ import (
 	"github.com/minibench/mini/env/docker"
 	"github.com/minibench/mini/env/docker/imagestore"
 	envopen "github.com/minibench/mini/env/open"
-	"github.com/minibench/mini/internal/table"
 	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/internal/usage"
 )
 
@@ -78,7 +78,7 @@ func pruneText(result imagestore.PruneResult) string {
 		verb, freed = "would remove", "would be freed at least"
 	}
 	for _, image := range result.Images {
-		line := fmt.Sprintf("%s %s  %s", verb, image.Image, table.SizeText(image.Bytes))
+		line := fmt.Sprintf("%s %s  %s", verb, image.Image, unit.Size(image.Bytes))
 		if image.Base != "" {
 			line += ", prepared from " + image.Base
 		}
@@ -92,6 +92,6 @@ func pruneText(result imagestore.PruneResult) string {
 		}
 		b.WriteString(text.Printable(line) + "\n")
 	}
-	fmt.Fprintf(&b, "%s %s of %d that mini pulled or prepared; %s %s\n", verb, text.Count(removed, "image"), len(result.Images), table.SizeText(result.Freed), freed)
+	fmt.Fprintf(&b, "%s %s of %d that mini pulled or prepared; %s %s\n", verb, text.Count(removed, "image"), len(result.Images), unit.Size(result.Freed), freed)
 	return b.String()
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/minibench/mini/env/docker"
 	"github.com/minibench/mini/env/docker/imagestore"
 	envopen "github.com/minibench/mini/env/open"
-	"github.com/minibench/mini/internal/table"
 	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/internal/usage"
 	"github.com/minibench/mini/runner"
 )
@@ -156,7 +156,7 @@ func pullText(r pullResult) string {
 	for _, image := range r.Images {
 		line := fmt.Sprintf("%-7s %s", image.State, image.Image)
 		if image.Bytes > 0 {
-			line += fmt.Sprintf("  %s", table.SizeText(image.Bytes))
+			line += fmt.Sprintf("  %s", unit.Size(image.Bytes))
 		}
 		b.WriteString(text.Printable(line) + "\n")
 	}

@@ -14,6 +14,7 @@ import (
 	envopen "github.com/minibench/mini/env/open"
 	"github.com/minibench/mini/internal/table"
 	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/internal/usage"
 )
 
@@ -65,7 +66,7 @@ func FormatImages(p Images) string {
 	}
 	text := fmt.Sprintf("%d distinct: %d here", p.Distinct, p.Local)
 	if p.Local > 0 {
-		text += fmt.Sprintf(" (%s, shared layers counted each time)", table.SizeText(p.LocalBytes))
+		text += fmt.Sprintf(" (%s, shared layers counted each time)", unit.Size(p.LocalBytes))
 	}
 	return text + fmt.Sprintf(", %d to pull", p.Pull)
 }
@@ -78,14 +79,14 @@ func FormatDisk(p Images) string {
 	case p.Pull == 0:
 		return "no image is to be pulled; the run's own files take some MB per instance"
 	}
-	text := fmt.Sprintf("about %s for the images to pull", table.SizeText(p.PullBytes))
+	text := fmt.Sprintf("about %s for the images to pull", unit.Size(p.PullBytes))
 	if p.Unknown > 0 {
 		text += " (a rough 0.5 GB each where no registry was asked or answered)"
 	}
 	if p.FreeBytes == nil {
 		return text + "; see mini doctor for the free space"
 	}
-	return text + fmt.Sprintf("; %s are free", table.SizeText(*p.FreeBytes))
+	return text + fmt.Sprintf("; %s are free", unit.Size(*p.FreeBytes))
 }
 
 // Images summarizes the images of the instances to run. Distinct, Local and Pull are numbers of

@@ -17,8 +17,8 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/web"
 	envopen "github.com/minibench/mini/env/open"
 	"github.com/minibench/mini/internal/atomicfile"
-	"github.com/minibench/mini/internal/table"
 	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/internal/usage"
 	"github.com/minibench/mini/runner/compare"
 )
@@ -92,7 +92,7 @@ func (o *htmlOptions) write(ctx context.Context, a *app.App, dirs []string, base
 	}
 	_, _ = fmt.Fprintf(a.Err, "mini: %s: %s, steps of %d of %s, %s; it holds prompts, outputs and paths of the runs\n",
 		text.Printable(o.file), text.Count(held.Runs, "run"), held.Attempts, text.Count(held.Of, "attempt"),
-		table.SizeText(size.n)) // best effort
+		unit.Size(size.n)) // best effort
 	return nil
 }
 

@@ -21,10 +21,10 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/ui"
 	"github.com/minibench/mini/internal/table"
 	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/internal/usage"
 	"github.com/minibench/mini/internal/userdirs"
 	"github.com/minibench/mini/model"
-	"github.com/minibench/mini/runner/report"
 )
 
 // maxKnown is the number of sessions and runs that mini inspect lists without --all.
@@ -120,6 +120,11 @@ func readKnown(a *app.App, all bool) (list []known, total int, err error) {
 // writeKnown writes the list as a table, and how to open a row.
 func writeKnown(w io.Writer, list []known, total int) error {
 	rows := [][]string{{"", "started", "task", "folder", "model", "outcome", "cost"}}
+	var amounts []float64
+	for _, k := range list {
+		amounts = append(amounts, float64(k.Cost))
+	}
+	cost := unit.CostColumn(amounts...)
 	for i, k := range list {
 		folder, started := k.Folder, ""
 		if k.Kind == "run" {
@@ -129,7 +134,7 @@ func writeKnown(w io.Writer, list []known, total int) error {
 			started = k.Started.Local().Format("2006-01-02 15:04")
 		}
 		rows = append(rows, []string{
-			strconv.Itoa(i + 1), started, text.OneLine(k.Task), shortPath(folder), cmp.Or(k.Model, "-"), k.Outcome, report.CostText(k.Cost, !k.CostIsMinimum),
+			strconv.Itoa(i + 1), started, text.OneLine(k.Task), shortPath(folder), cmp.Or(k.Model, "-"), k.Outcome, cost(float64(k.Cost), !k.CostIsMinimum),
 		})
 	}
 	notes := ""

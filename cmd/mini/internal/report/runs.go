@@ -19,6 +19,7 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/ui"
 	"github.com/minibench/mini/internal/table"
 	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/internal/usage"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/runner/report"
@@ -202,18 +203,23 @@ func (r listedRun) stateText() string {
 
 func writeRuns(w io.Writer, dir string, runs []listedRun) error {
 	rows := [][]string{{"run", "state", "model", "dataset", "results", "resolved", "95% interval", "cost", "started"}}
+	var amounts []float64
+	for _, r := range runs {
+		amounts = append(amounts, float64(r.Cost))
+	}
+	cost := unit.CostColumn(amounts...)
 	for _, r := range runs {
 		resolved, interval, started := "-", "", ""
 		if r.Resolved != nil {
 			resolved = fmt.Sprintf("%d of %d", r.Resolved.Resolved, r.Resolved.Of)
-			interval = fmt.Sprintf("%.1f to %.1f%%", 100*r.Resolved.Low, 100*r.Resolved.High)
+			interval = unit.Range(r.Resolved.Low, r.Resolved.High) + "%"
 		}
 		if !r.Started.IsZero() {
 			started = r.Started.Local().Format("2006-01-02 15:04")
 		}
 		rows = append(rows, []string{
 			nameIn(dir, r.Folder), r.stateText(), cmp.Or(r.Model, "-"), cmp.Or(r.Dataset, "-"), fmt.Sprintf("%d of %d", r.Results, r.Instances),
-			resolved, interval, report.CostText(r.Cost, r.CostUnknown == 0), started,
+			resolved, interval, cost(float64(r.Cost), r.CostUnknown == 0), started,
 		})
 	}
 	var b strings.Builder

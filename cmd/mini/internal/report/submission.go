@@ -12,8 +12,8 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/ui"
-	"github.com/minibench/mini/internal/table"
 	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/internal/usage"
 	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/runner/runs"
@@ -150,7 +150,7 @@ func nameOf(dir string) string {
 // cmdutil.ErrIncomplete if a prediction, a trajectory or a verdict is missing.
 func (o *submissionOptions) show(a *app.App, r submission.Result) error {
 	line := fmt.Sprintf("%s: %s, %d with a trajectory, %d with logs, %s\n", text.Printable(o.output),
-		text.Count(r.Predictions, "prediction"), r.Trajs, r.Logs, table.SizeText(r.Bytes))
+		text.Count(r.Predictions, "prediction"), r.Trajs, r.Logs, unit.Size(r.Bytes))
 	if len(r.TooLarge) > 0 {
 		line += fmt.Sprintf("too large for GitHub: %s\n", text.Printable(text.List(r.TooLarge)))
 	}

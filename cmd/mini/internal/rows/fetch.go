@@ -11,8 +11,8 @@ import (
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/datasets/hub"
 	datasetopen "github.com/minibench/mini/datasets/open"
-	"github.com/minibench/mini/internal/table"
 	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/unit"
 )
 
 // fetchInterval is the minimum time between a permanent line and the next one that reports how far
@@ -74,7 +74,7 @@ func progressText(p hub.Progress) string {
 	case hub.Retrying:
 		return fmt.Sprintf("%s: %v; trying again in %s", p.Repo, p.Err, p.Wait.Round(100*time.Millisecond))
 	case hub.Downloading:
-		return fmt.Sprintf("fetching %s: %s of %s", p.Repo, table.SizeText(p.Bytes), table.SizeText(p.Total))
+		return fmt.Sprintf("fetching %s: %s of %s", p.Repo, unit.Size(p.Bytes), unit.Size(p.Total))
 	}
 	return "asking the hub for " + p.Repo
 }

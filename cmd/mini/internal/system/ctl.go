@@ -16,14 +16,13 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/configs"
-	"github.com/minibench/mini/internal/table"
 	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/internal/usage"
 	"github.com/minibench/mini/runner/control"
 	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/trajectories"
-	"github.com/minibench/mini/trajectories/timeline"
 )
 
 // exitNotRunning is the exit code of mini ctl if no batch is running in the folder,
@@ -157,7 +156,7 @@ var classOrder = [...]trajectories.Class{
 // writeStatus prints the state of a batch.
 func writeStatus(w io.Writer, dir string, s control.Status) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s, for %s\n", dir, stateText(s), timeline.FormatDuration(configs.Duration(s.Elapsed)))
+	fmt.Fprintf(&b, "%s: %s, for %s\n", dir, stateText(s), unit.Seconds(s.Elapsed))
 	if q := s.Queue; q != nil {
 		facts := []string{fmt.Sprintf("%d of %d", q.Done, q.Total)}
 		for _, c := range classOrder {
@@ -193,9 +192,9 @@ func writeStatus(w io.Writer, dir string, s control.Status) error {
 		for _, r := range s.Running {
 			cost := ""
 			if r.Cost > 0 {
-				cost = fmt.Sprintf("$%.2f", r.Cost)
+				cost = unit.Money(r.Cost)
 			}
-			fmt.Fprintf(&b, "%-10s %4d  %8s  %8s  %s\n", r.Phase, r.Step, cost, timeline.FormatDuration(configs.Duration(r.Elapsed)), r.TaskID)
+			fmt.Fprintf(&b, "%-10s %4d  %8s  %8s  %s\n", r.Phase, r.Step, cost, unit.Seconds(r.Elapsed), r.TaskID)
 		}
 	}
 	_, err := io.WriteString(w, cmdutil.Sanitize(strings.TrimSuffix(b.String(), "\n"))+"\n")
@@ -224,17 +223,17 @@ func stateText(s control.Status) string {
 func diskText(d control.Disk) string {
 	var parts []string
 	if d.RunFree != nil {
-		parts = append(parts, table.SizeText(*d.RunFree)+" free for the run")
+		parts = append(parts, unit.Size(*d.RunFree)+" free for the run")
 	}
 	if d.EngineFree != nil {
-		parts = append(parts, table.SizeText(*d.EngineFree)+" free for the engine")
+		parts = append(parts, unit.Size(*d.EngineFree)+" free for the engine")
 	}
 	if d.ImageBudget != nil {
 		used := "?"
 		if d.Images != nil {
-			used = table.SizeText(*d.Images)
+			used = unit.Size(*d.Images)
 		}
-		parts = append(parts, fmt.Sprintf("images use %s of %s", used, table.SizeText(*d.ImageBudget)))
+		parts = append(parts, fmt.Sprintf("images use %s of %s", used, unit.Size(*d.ImageBudget)))
 	}
 	return strings.Join(parts, ", ")
 }

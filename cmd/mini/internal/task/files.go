@@ -13,7 +13,7 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/task/projectdocs"
 	envopen "github.com/minibench/mini/env/open"
-	"github.com/minibench/mini/internal/table"
+	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/internal/usage"
 	"github.com/minibench/mini/internal/userdirs"
 )
@@ -43,7 +43,7 @@ func (t *session) readProjectDocs() error {
 	}
 	var names []string
 	for _, f := range t.docs {
-		size := table.SizeText(int64(f.Bytes))
+		size := unit.Size(int64(f.Bytes))
 		if f.IsCut {
 			size = "the first " + size
 		}

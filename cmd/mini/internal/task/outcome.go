@@ -10,8 +10,8 @@ import (
 
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/runner"
-	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -51,9 +51,9 @@ func outcomeText(out trajectories.Outcome) string {
 	text := fmt.Sprintf("%s after %s", out.ExitStatus, text.Count(out.Steps, "step"))
 	switch isPriced := out.Usage.Unpriced == 0; {
 	case !isPriced:
-		text += ", cost " + report.CostText(out.Cost, isPriced)
+		text += ", cost " + unit.Cost(float64(out.Cost), isPriced)
 	case out.Cost > 0:
-		text += ", " + report.CostText(out.Cost, isPriced)
+		text += ", " + unit.Cost(float64(out.Cost), isPriced)
 	}
 	return text
 }

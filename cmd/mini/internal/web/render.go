@@ -7,15 +7,12 @@ import (
 	"io"
 	"strconv"
 	"sync"
-	"time"
 
 	"github.com/minibench/mini/cmd/mini/internal/web/markup"
-	"github.com/minibench/mini/internal/table"
 	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/runner/compare"
-	"github.com/minibench/mini/runner/report"
-	"github.com/minibench/mini/trajectories/timeline"
 )
 
 //go:embed templates/*.html
@@ -42,13 +39,13 @@ func parseTemplates(l links) *template.Template {
 		"link": func() links { return l },
 		"file": func() bool { return l.file },
 		// Numbers.
-		"percent": percent, "points": points,
-		"count":    func(n int64) string { return timeline.FormatCount(n) },
+		"percent": unit.Percent, "points": unit.Points,
+		"count":    unit.Count,
 		"plural":   func(n int, noun string) string { return text.Count(n, noun) },
-		"cost":     func(c model.Cost, known bool) string { return report.CostText(c, known) },
-		"dollars":  func(d float64) string { return report.CostText(model.Cost(d), true) },
-		"duration": func(s float64) string { return timeline.FormatDuration(time.Duration(s * float64(time.Second))) },
-		"size":     func(n int) string { return table.SizeText(int64(n)) },
+		"cost":     func(c model.Cost, known bool) string { return unit.Cost(float64(c), known) },
+		"dollars":  func(d float64) string { return unit.Cost(float64(d), true) },
+		"duration": unit.Seconds,
+		"size":     func(n int) string { return unit.Size(int64(n)) },
 		"add":      func(a, b int) int { return a + b },
 		// Untrusted text.
 		"plain":  func(v any) template.HTML { return plain(fmt.Sprint(v)) },
@@ -86,12 +83,6 @@ func dict(pairs ...any) (map[string]any, error) {
 	}
 	return m, nil
 }
-
-// percent formats a share as per cent with one decimal.
-func percent(share float64) string { return points(share) + "%" }
-
-// points is percent without the sign.
-func points(share float64) string { return strconv.FormatFloat(100*share, 'f', 1, 64) }
 
 // pvalue formats a p-value; nil is none.
 func pvalue(p *float64) string {

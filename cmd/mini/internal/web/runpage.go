@@ -11,7 +11,7 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/web/chart"
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/internal/text"
-	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/runner/compare"
 	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/runner/runs"
@@ -221,9 +221,9 @@ func rateSentence(c compare.Summary, total, withResult int) string {
 	if c.AttemptsMax > 1 {
 		line = fmt.Sprintf("%d of %d attempts at %s resolved, mean rate ", c.Resolved, c.Counted, text.Count(c.Rate.Instances, "instance"))
 	}
-	line += percent(c.Rate.Mean)
+	line += unit.Percent(c.Rate.Mean)
 	if i := c.Rate.Interval; i != nil {
-		line += fmt.Sprintf(" (%s to %s)", points(i.Low), points(i.High))
+		line += fmt.Sprintf(" (%s to %s)", unit.Points(i.Low), unit.Points(i.High))
 	}
 	var missing []string
 	if n := total - c.Rate.Instances; n > 0 {
@@ -233,7 +233,7 @@ func rateSentence(c compare.Summary, total, withResult int) string {
 		missing = append(missing, text.Count(c.MissingAttempts, "attempt"))
 	}
 	if len(missing) > 0 {
-		line += fmt.Sprintf("; %s without a verdict: between %s and %s of all", strings.Join(missing, " and "), percent(c.Bounds.Low), percent(c.Bounds.High))
+		line += fmt.Sprintf("; %s without a verdict: between %s and %s of all", strings.Join(missing, " and "), unit.Percent(c.Bounds.Low), unit.Percent(c.Bounds.High))
 	}
 	return line
 }
@@ -306,5 +306,5 @@ func (r instanceRow) CostText() string {
 	if r.KnownCost == nil {
 		return "-"
 	}
-	return report.CostText(model.Cost(*r.KnownCost), r.CostKnown)
+	return unit.Cost(float64(*r.KnownCost), r.CostKnown)
 }

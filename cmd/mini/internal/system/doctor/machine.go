@@ -11,8 +11,8 @@ import (
 
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/env/docker"
-	"github.com/minibench/mini/internal/table"
 	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/unit"
 )
 
 // Free space in bytes below which a check warns: for runs, the dataset cache, and images.
@@ -57,9 +57,9 @@ func checkFolder(name, dir string, minFree uint64, advice string) Check {
 	case err != nil:
 		return Check{name, Warn, fmt.Sprintf("%s: %v", parent, err), advice}
 	case free < minFree:
-		return Check{name, Warn, fmt.Sprintf("%s free in %s", table.SizeText(int64(free)), dir), advice}
+		return Check{name, Warn, fmt.Sprintf("%s free in %s", unit.Size(int64(free)), dir), advice}
 	}
-	return Check{name, OK, fmt.Sprintf("%s free in %s", table.SizeText(int64(free)), dir), ""}
+	return Check{name, OK, fmt.Sprintf("%s free in %s", unit.Size(int64(free)), dir), ""}
 }
 
 // existingParent returns dir if it exists, else its nearest existing parent.
@@ -128,10 +128,10 @@ func (e *checker) images(ctx context.Context) []Check {
 	}
 	c := Check{"images", OK, fmt.Sprintf("%s, %s: all present", text.Count(plan.Instances, "instance"), text.Count(plan.Images, "image")), ""}
 	if plan.Missing > 0 {
-		c.Finding = fmt.Sprintf("%s, %s: %d to pull, roughly %s", text.Count(plan.Instances, "instance"), text.Count(plan.Images, "image"), plan.Missing, table.SizeText(plan.MissingBytes))
+		c.Finding = fmt.Sprintf("%s, %s: %d to pull, roughly %s", text.Count(plan.Instances, "instance"), text.Count(plan.Images, "image"), plan.Missing, unit.Size(plan.MissingBytes))
 		switch {
 		case isKnown && free < uint64(plan.MissingBytes):
-			c.Status, c.Finding = Warn, c.Finding+fmt.Sprintf(", and %s free", table.SizeText(int64(free)))
+			c.Status, c.Finding = Warn, c.Finding+fmt.Sprintf(", and %s free", unit.Size(int64(free)))
 			c.Advice = "free some space (docker system df shows its use), or run a part: --slice 0:50"
 		case !isKnown:
 			c.Finding += "; the free space of the engine's disk is unknown"
@@ -158,7 +158,7 @@ func (e *checker) imageDisk(root, host string) (checks []Check, free uint64, isK
 	if err != nil {
 		return nil, 0, false
 	}
-	c := Check{"disk", OK, fmt.Sprintf("%s free in %s, for images", table.SizeText(int64(free)), root), ""}
+	c := Check{"disk", OK, fmt.Sprintf("%s free in %s, for images", unit.Size(int64(free)), root), ""}
 	if free < minFreeForImages {
 		c.Status, c.Advice = Warn, "free some space: docker system df shows its use, docker image prune removes unused images"
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
 	"github.com/minibench/mini/cmd/mini/internal/ui/terminal"
 	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories/query"
-	"github.com/minibench/mini/trajectories/timeline"
 )
 
 // list is the sorted and filtered list of trajectories.
@@ -154,7 +154,7 @@ func (l *list) columns(width int) []column {
 		{"VERDICT", "verdict", 11, false, func(e *Entry) string { return strings.ReplaceAll(e.Verdict, "_", " ") }},
 		{"STEPS", "steps", 5, true, func(e *Entry) string { return numberText(e, "steps", strconv.Itoa(e.Steps)) }},
 		{"COST", "cost", 7, true, costText},
-		{"TIME", "time", 7, true, func(e *Entry) string { return numberText(e, "time", timeline.FormatDuration(e.Duration)) }},
+		{"TIME", "time", 7, true, func(e *Entry) string { return numberText(e, "time", unit.Duration(e.Duration)) }},
 		{"TOKENS", "tokens", 6, true, tokensText},
 		{"FLAGS", "flags", 40, false, (*Entry).flagText},
 	}
@@ -197,7 +197,7 @@ func numberText(e *Entry, f SortField, text string) string {
 	return ""
 }
 
-func tokensText(e *Entry) string { return numberText(e, "tokens", timeline.FormatCount(e.Tokens)) }
+func tokensText(e *Entry) string { return numberText(e, "tokens", unit.Count(e.Tokens)) }
 
 func costText(e *Entry) string {
 	switch {
@@ -208,7 +208,7 @@ func costText(e *Entry) string {
 	case *e.Cost == 0:
 		return "-"
 	}
-	return timeline.FormatCost(float64(*e.Cost))
+	return unit.Money(float64(*e.Cost))
 }
 
 // header returns the header line; an arrow marks the sort column.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/minibench/mini/internal/rootdir"
 	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories/timeline"
@@ -107,7 +108,7 @@ func logItems(run, dir string) []*timeline.Item {
 	}
 	items := []*timeline.Item{noteItem(path)}
 	if omitted > 0 {
-		items = append(items, noteItem(fmt.Sprintf("... the first %s bytes are omitted", timeline.FormatCount(omitted))))
+		items = append(items, noteItem(fmt.Sprintf("... the first %s bytes are omitted", unit.Count(omitted))))
 	}
 	return append(items, &timeline.Item{Kind: timeline.Output, Label: "test log", Text: text})
 }

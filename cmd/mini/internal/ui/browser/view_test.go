@@ -173,7 +173,7 @@ func hasNot(t *testing.T, m *browser, bad string) {
 
 func TestListKeys(t *testing.T) {
 	m := browse(t, run(t), 100, 24)
-	has(t, m, "3 trajectories", "a-1", "unresolved", "$0.75", "1:01", "not ended", "1/3")
+	has(t, m, "3 trajectories", "a-1", "unresolved", "$0.75", "1m01s", "not ended", "1/3")
 	press(m, "j")
 	has(t, m, "2/3")
 	press(m, "s", "s", "s") // id, status, verdict, cost

@@ -11,6 +11,7 @@ import (
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/cmd/mini/internal/ui/ask"
 	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/unit"
 )
 
 // RaiseLimits implements agent.User: it asks for new limits. The answer is one number for the
@@ -54,12 +55,9 @@ func usageText(spent State, limits agent.Limits) string {
 	if limits.Steps > 0 {
 		steps = fmt.Sprintf("%d of %s", spent.Step, text.Count(limits.Steps, "step"))
 	}
-	cost := "$" + strconv.FormatFloat(float64(spent.Cost), 'f', -1, 64)
-	if spent.Cost == 0 || spent.Cost >= 0.01 {
-		cost = fmt.Sprintf("$%.2f", float64(spent.Cost))
-	}
+	cost := unit.Money(float64(spent.Cost))
 	if limits.Cost > 0 {
-		cost += " of $" + strconv.FormatFloat(limits.Cost, 'f', -1, 64)
+		cost += " of " + unit.Money(limits.Cost)
 	}
 	return steps + ", " + cost
 }
@@ -121,7 +119,7 @@ func checkLimits(limits agent.Limits, spent State) error {
 	case limits.Steps > 0 && spent.Step >= limits.Steps:
 		return fmt.Errorf("already at %d steps; enter a higher limit, or 0 for none", spent.Step)
 	case limits.Cost > 0 && float64(spent.Cost) >= limits.Cost:
-		return fmt.Errorf("already spent $%.2f; enter a higher limit, or 0 for none", float64(spent.Cost))
+		return fmt.Errorf("already spent %s; enter a higher limit, or 0 for none", unit.Money(float64(spent.Cost)))
 	}
 	return nil
 }

@@ -6,8 +6,7 @@ import (
 	"time"
 
 	"github.com/minibench/mini/internal/text"
-	"github.com/minibench/mini/runner/report"
-	"github.com/minibench/mini/trajectories/timeline"
+	"github.com/minibench/mini/internal/unit"
 )
 
 // StatusLine formats the state as one line without colours.
@@ -20,17 +19,17 @@ func (s State) StatusLine() string {
 	if s.StepLimit > 0 {
 		steps += fmt.Sprintf(" of %d", s.StepLimit)
 	}
-	cost := fmt.Sprintf("$%.2f", float64(s.Cost))
+	cost := unit.Money(float64(s.Cost))
 	if s.Unpriced || s.Cost > 0 {
-		cost = report.CostText(s.Cost, !s.Unpriced)
+		cost = unit.Cost(float64(s.Cost), !s.Unpriced)
 	}
 	if s.CostLimit > 0 {
-		cost += fmt.Sprintf(" of $%.2f", s.CostLimit)
+		cost += " of " + unit.Money(s.CostLimit)
 	}
-	in, out := timeline.FormatCount(s.Usage.Prompt), timeline.FormatCount(s.Usage.Completion)
+	in, out := unit.Count(s.Usage.Prompt), unit.Count(s.Usage.Completion)
 	parts = append(parts, steps, cost, fmt.Sprintf("%s tokens in, %s out", in, out))
 	if !s.Started.IsZero() {
-		parts = append(parts, timeline.FormatDuration(time.Since(s.Started)))
+		parts = append(parts, unit.Duration(time.Since(s.Started).Truncate(time.Second)))
 	}
 	if s.Activity != "" {
 		parts = append(parts, s.Activity)

@@ -13,8 +13,8 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/ui/terminal"
 	"github.com/minibench/mini/internal/table"
 	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/runner/verdicts"
-	"github.com/minibench/mini/trajectories/timeline"
 )
 
 // Title describes the run. Its texts are untrusted.
@@ -122,7 +122,7 @@ func (b *board) titleLine(f frame) string {
 			parts = append(parts, sanitizeLine(s))
 		}
 	}
-	elapsed := timeline.FormatDuration(f.now.Sub(b.Started))
+	elapsed := unit.Duration(f.now.Sub(b.Started).Truncate(time.Second))
 	text := terminal.JoinEnds(" "+strings.Join(parts, " · "), elapsed+" ", f.width)
 	return steps.Bold(text)
 }
@@ -144,7 +144,7 @@ func (b *board) progressLine(f frame) string {
 	rate, timeLeft := b.perHour(f.now), b.timeLeft(f.now)
 	eta := ""
 	if timeLeft >= 0 {
-		eta = "ETA " + formatCoarse(timeLeft)
+		eta = "ETA " + unit.Duration(timeLeft)
 	}
 	parts = append(parts, terminal.PadLeft(formatRate(rate), 7), terminal.PadLeft(eta, 10))
 	cost := formatDollars(b.Spent)

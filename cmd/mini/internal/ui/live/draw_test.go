@@ -332,7 +332,7 @@ func TestQueued(t *testing.T) {
 		f := frame{width: 120, now: s.now}
 		return ansi.Strip(b.rowLine(0, b.columns(f.width), f))
 	}
-	for _, want := range []string{"a#1", "queued", " 1:01 ", "waiting for a node: 0/3 nodes \ufffd[2Jare available"} {
+	for _, want := range []string{"a#1", "queued", " 1m01s ", "waiting for a node: 0/3 nodes \ufffd[2Jare available"} {
 		if !strings.Contains(row(), want) {
 			t.Errorf("row %q lacks %q", row(), want)
 		}

@@ -3,7 +3,6 @@ package live
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/charmbracelet/x/ansi"
 
@@ -11,37 +10,15 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/ui/terminal"
 	"github.com/minibench/mini/internal/sanitize"
 	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/runner"
-	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
-	"github.com/minibench/mini/trajectories/timeline"
 )
 
 // sanitizeLine returns the beginning of an untrusted text on one line, without control
 // characters.
 func sanitizeLine(s string) string { return sanitize.Line(clip(s)) }
-
-// formatElapsed formats a duration in at most six columns.
-func formatElapsed(d time.Duration) string {
-	if d < time.Hour {
-		return timeline.FormatDuration(d)
-	}
-	return formatCoarse(d)
-}
-
-// formatCoarse formats a duration with one or two units.
-func formatCoarse(d time.Duration) string {
-	switch {
-	case d >= 100*time.Hour:
-		return fmt.Sprintf("%dd%02dh", d/(24*time.Hour), d/time.Hour%24)
-	case d >= time.Hour:
-		return fmt.Sprintf("%dh%02dm", d/time.Hour, d/time.Minute%60)
-	case d >= time.Minute:
-		return fmt.Sprintf("%dm", (d+30*time.Second)/time.Minute)
-	}
-	return fmt.Sprintf("%ds", d/time.Second)
-}
 
 // formatDollars formats a cost. Zero or less becomes the empty string, because the price may be
 // unknown.
@@ -49,7 +26,7 @@ func formatDollars(c float64) string {
 	if c <= 0 {
 		return ""
 	}
-	return timeline.FormatCost(c)
+	return unit.Money(c)
 }
 
 // formatRate formats a rate per hour, with one decimal below 10.
@@ -63,15 +40,6 @@ func formatRate(rate float64) string {
 	return fmt.Sprintf("%.0f/h", rate)
 }
 
-// formatPulled formats the downloaded and total size of an image.
-func formatPulled(bytes, total int64) string {
-	const megabyte = 1e6
-	if total >= 10e9 {
-		return fmt.Sprintf("%.1f/%.1f GB", float64(bytes)/1e9, float64(total)/1e9)
-	}
-	return fmt.Sprintf("%.0f/%.0f MB", float64(bytes)/megabyte, float64(total)/megabyte)
-}
-
 // outcomeText describes how an attempt ended: its error, or its status, steps, cost and time.
 func outcomeText(o *trajectories.Outcome) string {
 	switch {
@@ -82,9 +50,9 @@ func outcomeText(o *trajectories.Outcome) string {
 	}
 	parts := []string{o.ExitStatus, text.Count(o.Steps, "step")}
 	if o.Cost > 0 || o.Usage.Unpriced > 0 {
-		parts = append(parts, report.CostText(o.Cost, o.Usage.Unpriced == 0))
+		parts = append(parts, unit.Cost(float64(o.Cost), o.Usage.Unpriced == 0))
 	}
-	parts = append(parts, timeline.FormatDuration(o.ActiveDuration()))
+	parts = append(parts, unit.Duration(o.ActiveDuration()))
 	switch {
 	case o.Class.IsResult() && len(o.Submission) == 0:
 		parts = append(parts, "empty patch")

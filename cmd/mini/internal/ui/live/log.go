@@ -10,6 +10,7 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
 	"github.com/minibench/mini/cmd/mini/internal/ui/terminal"
 	"github.com/minibench/mini/internal/table"
+	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/trajectories"
 )
@@ -51,7 +52,7 @@ func (b *board) shownLog(lineCount int) []logEntry {
 }
 
 func pullLine(p runner.PullState, w int) string {
-	progress := fmt.Sprintf("%d/%d layers  %s ", p.LayersDone, p.Layers, formatPulled(p.Bytes, p.Total))
+	progress := fmt.Sprintf("%d/%d layers  %s ", p.LayersDone, p.Layers, unit.Size(p.Bytes)+" of "+unit.Size(p.Total))
 	if p.Layers == 0 {
 		progress = "asking the registry "
 	}

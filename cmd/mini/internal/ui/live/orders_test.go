@@ -147,8 +147,8 @@ func TestStatusLine(t *testing.T) {
 	s.send(refreshMsg{now: s.now, resources: r})
 	s.controlled(runner.Pause, "", "", 5)
 	for w, want := range map[int]string{
-		80:  " paused: p resumes   calls 4/16+3 wait   asked to wait 0:12   disk 41 GB …",
-		100: " paused: p resumes   calls 4/16+3 wait   asked to wait 0:12   disk 41 GB   engine 1234 GB …",
+		80:  " paused: p resumes   calls 4/16+3 wait   asked to wait 12s   disk 41 GB …",
+		100: " paused: p resumes   calls 4/16+3 wait   asked to wait 12s   disk 41 GB   engine 1.23 TB …",
 		40:  " paused: p resumes   calls 4/16+3 wait …",
 	} {
 		if got := ansi.Strip(s.m.board.statusLine(frame{width: w}, r)); got != want || ansi.StringWidth(got) > w {
@@ -157,11 +157,11 @@ func TestStatusLine(t *testing.T) {
 	}
 	s.controlled(runner.Resume, "", "", 5)
 	r.providers[0].MinuteFullSeconds = 40
-	if got := ansi.Strip(s.m.board.statusLine(frame{width: 80}, r)); !strings.Contains(got, "rate limit 0:40") {
+	if got := ansi.Strip(s.m.board.statusLine(frame{width: 80}, r)); !strings.Contains(got, "rate limit 40s") {
 		t.Errorf("%q", got)
 	}
 	r.providers[0].PauseSeconds, r.providers[0].MinuteFullSeconds = 0, 0
-	if got := ansi.Strip(s.m.board.statusLine(frame{width: 80}, r)); got != " calls 4/16+3 wait   disk 41 GB   engine 1234 GB   images 62/80 GB" {
+	if got := ansi.Strip(s.m.board.statusLine(frame{width: 80}, r)); got != " calls 4/16+3 wait   disk 41 GB   engine 1.23 TB   images 61.5 GB of 80 GB" {
 		t.Errorf("%q", got)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/ui/browser"
 	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
 	"github.com/minibench/mini/cmd/mini/internal/ui/terminal"
+	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/batch"
 	"github.com/minibench/mini/trajectories/timeline"
@@ -148,7 +149,7 @@ func (p *followPane) activityText(f frame, t *batch.Task) string {
 	if t == nil {
 		return "not running"
 	}
-	text := fmt.Sprintf("%s %s", t.Phase, formatElapsed(f.now.Sub(t.PhaseStart)))
+	text := fmt.Sprintf("%s %s", t.Phase, unit.Duration(f.now.Sub(t.PhaseStart).Truncate(time.Second)))
 	if cost := formatDollars(t.Cost); cost != "" && !t.Ended {
 		text += "  " + cost
 	}

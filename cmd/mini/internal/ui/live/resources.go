@@ -2,15 +2,13 @@ package live
 
 import (
 	"fmt"
-	"strings"
-	"time"
 
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
+	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/control"
-	"github.com/minibench/mini/trajectories/timeline"
 )
 
 // resources is the state of the model providers and disks.
@@ -74,14 +72,11 @@ func (r resources) providerTexts() []string {
 		text += fmt.Sprintf("+%d wait", total.Waiting)
 	}
 	texts := []string{text}
-	formatSeconds := func(seconds float64) string {
-		return timeline.FormatDuration(time.Duration(seconds * float64(time.Second)))
-	}
 	switch {
 	case total.MinuteFullSeconds > total.PauseSeconds:
-		texts = append(texts, "rate limit "+formatSeconds(total.MinuteFullSeconds))
+		texts = append(texts, "rate limit "+unit.Seconds(total.MinuteFullSeconds))
 	case total.PauseSeconds > 0:
-		texts = append(texts, "asked to wait "+formatSeconds(total.PauseSeconds))
+		texts = append(texts, "asked to wait "+unit.Seconds(total.PauseSeconds))
 	}
 	return texts
 }
@@ -90,26 +85,17 @@ func (r resources) providerTexts() []string {
 func (r resources) diskTexts() (texts []string) {
 	d := r.disk
 	if d.RunFree != nil {
-		texts = append(texts, "disk "+formatGigabytes(*d.RunFree))
+		texts = append(texts, "disk "+unit.Size(*d.RunFree))
 	}
 	if d.EngineFree != nil {
-		texts = append(texts, "engine "+formatGigabytes(*d.EngineFree))
+		texts = append(texts, "engine "+unit.Size(*d.EngineFree))
 	}
 	if d.ImageBudget != nil {
 		used := "?"
 		if d.Images != nil {
-			used = strings.TrimSuffix(formatGigabytes(*d.Images), " GB")
+			used = unit.Size(*d.Images)
 		}
-		texts = append(texts, "images "+used+"/"+formatGigabytes(*d.ImageBudget))
+		texts = append(texts, "images "+used+" of "+unit.Size(*d.ImageBudget))
 	}
 	return texts
-}
-
-// formatGigabytes formats a disk size.
-func formatGigabytes(bytes int64) string {
-	gigabytes := float64(bytes) / 1e9
-	if gigabytes < 10 {
-		return fmt.Sprintf("%.1f GB", gigabytes)
-	}
-	return fmt.Sprintf("%.0f GB", gigabytes)
 }

@@ -3,10 +3,12 @@ package live
 import (
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
 	"github.com/minibench/mini/cmd/mini/internal/ui/terminal"
 	"github.com/minibench/mini/internal/table"
+	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/batch"
 )
@@ -19,7 +21,7 @@ const (
 	phaseWidth = 8
 	stepWidth  = 4
 	timeWidth  = 6
-	costWidth  = 7
+	costWidth  = 8
 )
 
 // idWidth returns the preferred width of the instance column for a screen of width w.
@@ -96,7 +98,7 @@ func (b *board) rowLine(i int, c columns, f frame) string {
 	return marker + c.join([]string{
 		number, terminal.PadRight(table.TruncateMiddle(sanitizeLine(t.ID), c.id), c.id),
 		styledPhase(t.Phase, b.IsPulling(t.Image), c.phase), terminal.PadLeft(step, c.step),
-		steps.Faint(terminal.PadLeft(formatElapsed(f.now.Sub(t.PhaseStart)), c.time)),
+		steps.Faint(terminal.PadLeft(unit.Duration(f.now.Sub(t.PhaseStart).Truncate(time.Second)), c.time)),
 		terminal.PadLeft(cost, c.cost), commandCell(t, c.command),
 	})
 }

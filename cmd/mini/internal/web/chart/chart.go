@@ -249,14 +249,6 @@ func (c *canvas) vertical(s scale, ticks []float64, x float64) {
 // percent formats a share.
 func percent(v float64) string { return number(100*v) + "%" }
 
-// dollars formats an amount with about two significant digits.
-func dollars(v float64) string {
-	if v > 0 && v < 0.1 {
-		return "$" + strconv.FormatFloat(v, 'g', 3, 64)
-	}
-	return fmt.Sprintf("$%.2f", v)
-}
-
 // finite reports whether all values can be drawn.
 func finite(values ...float64) bool {
 	return !slices.ContainsFunc(values, func(v float64) bool { return math.IsNaN(v) || math.Abs(v) > 1e12 })

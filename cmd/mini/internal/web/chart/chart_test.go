@@ -201,7 +201,7 @@ func TestEdges(t *testing.T) {
 		"1,000 steps":          {chart: chart.Timeline("t", steps(1000), nil), has: "111 failed"},
 		"1,001 steps":          {chart: chart.Timeline("t", steps(1001), nil), has: "1001 steps, drawn in groups of 2"},
 		"200 marks":            {chart: chart.Timeline("t", steps(1), make([]chart.Mark, 200)), has: "200 at 0s"},
-		"late mark":            {chart: chart.Timeline("t", steps(1), []chart.Mark{{"late", 1e9}, {"never", nan}, {"early", 1}}), has: "1 at 1s: early</text>\n<text x=\"0\" y=\"254\">2 at 277777h46m: late<"},
+		"late mark":            {chart: chart.Timeline("t", steps(1), []chart.Mark{{"late", 1e9}, {"never", nan}, {"early", 1}}), has: "1 at 1s: early</text>\n<text x=\"0\" y=\"254\">2 at 11574d01h: late<"},
 		"very long":            {chart: chart.Timeline("t", []chart.Step{{Start: 1e11, Model: 3}}, nil), has: "model 3s"},
 		"hostile timeline":     {chart: chart.Timeline(hostile, steps(2), []chart.Mark{{hostile, 1}}), has: "&lt;/text&gt;"},
 	} {

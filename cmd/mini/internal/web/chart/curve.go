@@ -6,6 +6,8 @@ import (
 	"html/template"
 	"slices"
 	"strings"
+
+	"github.com/minibench/mini/internal/unit"
 )
 
 // Series is the rate of a run within numbers of steps.
@@ -75,7 +77,7 @@ func ByLimit(title string, series []Series) template.HTML {
 		shape := shapes[i%len(shapes)]
 		c.mark(colour(i), shape, x.at(float64(last.Steps)), y.at(last.Rate), false)
 		c.mark(colour(i), shape, 20, legend-5, false)
-		numbers := fmt.Sprintf("%.1f%% at %d", 100*last.Rate, last.Steps)
+		numbers := fmt.Sprintf("%s at %d", unit.Percent(last.Rate), last.Steps)
 		c.text(48, legend, "start", s.Label, columnsIn(width-48)-len(numbers)-1)
 		c.text(width, legend, "end", numbers, 30)
 		items = append(items, s.Label+": "+numbers)

@@ -6,6 +6,8 @@ import (
 	"math"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"github.com/minibench/mini/internal/unit"
 )
 
 // Interval is an estimate with its confidence interval. Low and High may be NaN if
@@ -25,9 +27,9 @@ func Rates(title string, rows []Interval) template.HTML {
 	return intervals(title, rows, s, []float64{0, 0.25, 0.5, 0.75, 1}, percent,
 		func(v Interval) string {
 			if !finite(v.Low, v.High) {
-				return fmt.Sprintf("%.1f%%", 100*v.Value)
+				return unit.Percent(v.Value)
 			}
-			return fmt.Sprintf("%.1f%% (%.1f to %.1f)", 100*v.Value, 100*v.Low, 100*v.High)
+			return fmt.Sprintf("%s (%s)", unit.Percent(v.Value), unit.Range(v.Low, v.High))
 		},
 		func(Interval) (class, shape string) { return colour(0), circle })
 }

@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"github.com/minibench/mini/internal/unit"
 )
 
 // Point is the cost and the rate of a run. The ends of an interval may be NaN if
@@ -50,14 +52,14 @@ func CostRate(title string, points []Point) template.HTML {
 	y, yTicks := newScale(max(low, 0), min(high, 1), plotBottom, plotTop, 5)
 	_, high = span(costs...)
 	x, xTicks := newScale(0, high, plotLeft, right, 4)
-	unit := "cost per instance"
+	label := "cost per instance"
 	if low, most := span(means...); low > 0 && most > 30*low {
 		x = scale{low: low / 1.5, high: high * 1.2, start: plotLeft, end: right, log: true}
-		xTicks, unit = powers(x), unit+", logarithmic"
+		xTicks, label = powers(x), label+", logarithmic"
 	}
 	var c canvas
 	c.vertical(y, yTicks, plotLeft)
-	c.horizontal(x, xTicks, plotTop, plotBottom, dollars)
+	c.horizontal(x, xTicks, plotTop, plotBottom, unit.Money)
 	c.frontier(points, x, y)
 	var placed [][2]float64
 	for _, p := range points {
@@ -65,7 +67,7 @@ func CostRate(title string, points []Point) template.HTML {
 	}
 	var items []string
 	legend := float64(plotBottom + 2*line)
-	c.text(right, legend-2, "end", unit, 40)
+	c.text(right, legend-2, "end", label, 40)
 	for i, p := range points {
 		px, py := placed[i][0], placed[i][1]
 		var bars string
@@ -77,14 +79,14 @@ func CostRate(title string, points []Point) template.HTML {
 		}
 		c.path(colour(i), 1.2, bars)
 		c.mark(colour(i), shapes[i%len(shapes)], px, py, !p.Frontier)
-		label := besides(placed, px, py)
-		placed = append(placed, label)
-		c.text(label[0], label[1]+5, "middle", strconv.Itoa(i+1), 4)
+		at := besides(placed, px, py)
+		placed = append(placed, at)
+		c.text(at[0], at[1]+5, "middle", strconv.Itoa(i+1), 4)
 
 		legend += 1.1 * line
 		c.mark(colour(i), shapes[i%len(shapes)], 36, legend-5, !p.Frontier)
 		c.text(26, legend, "end", strconv.Itoa(i+1), 4)
-		numbers := fmt.Sprintf("%.1f%%, %s", 100*p.Rate, dollars(p.Cost))
+		numbers := unit.Percent(p.Rate) + ", " + unit.Money(p.Cost)
 		c.text(48, legend, "start", p.Label, columnsIn(width-48)-len(numbers)-1)
 		c.text(width, legend, "end", numbers, 30)
 		items = append(items, p.Label+": "+numbers)

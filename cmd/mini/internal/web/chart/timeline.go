@@ -4,10 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"html/template"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/minibench/mini/internal/unit"
 )
 
 // Step is a step of an attempt. Times are in seconds.
@@ -60,14 +61,14 @@ func Timeline(title string, steps []Step, marks []Mark) template.HTML {
 		}
 	}
 	var c canvas
-	c.horizontal(x, timeTicks(x.high), 24, costLane, duration)
+	c.horizontal(x, timeTicks(x.high), 24, costLane, unit.Seconds)
 	c.text(0, modelLane+5, "start", "model", 9)
 	c.text(0, commandLane+5, "start", "command", 9)
 	c.path("c0", 18, model.String())
 	c.path("c1", 18, command.String())
 	c.path("error", 1.5, failed.String())
-	c.sum("c2", "tokens", steps, x, tokenLane, func(s Step) float64 { return s.Tokens }, short)
-	c.sum("c3", "cost", steps, x, costLane, func(s Step) float64 { return s.Cost }, dollars)
+	c.sum("c2", "tokens", steps, x, tokenLane, func(s Step) float64 { return s.Tokens }, func(n float64) string { return unit.Count(int64(n)) })
+	c.sum("c3", "cost", steps, x, costLane, func(s Step) float64 { return s.Cost }, unit.Money)
 	free := 0.0
 	for i, m := range marks {
 		at := x.at(m.At)
@@ -77,7 +78,7 @@ func Timeline(title string, steps []Step, marks []Mark) template.HTML {
 		free += 1.5 * charWidth
 	}
 
-	items := []string{fmt.Sprintf("model %s, command %s of %s", duration(modelTime), duration(commandTime), duration(end))}
+	items := []string{fmt.Sprintf("model %s, command %s of %s", unit.Seconds(modelTime), unit.Seconds(commandTime), unit.Seconds(end))}
 	if failures > 0 {
 		items = append(items, fmt.Sprintf("lines below the commands: %d failed", failures))
 	}
@@ -85,7 +86,7 @@ func Timeline(title string, steps []Step, marks []Mark) template.HTML {
 		items = append(items, fmt.Sprintf("%d steps, drawn in groups of %d", count, size))
 	}
 	for i, m := range marks {
-		items = append(items, fmt.Sprintf("%d at %s: %s", i+1, duration(m.At), m.Label))
+		items = append(items, fmt.Sprintf("%d at %s: %s", i+1, unit.Seconds(m.At), m.Label))
 	}
 	y := float64(costLane + line)
 	for _, item := range items {
@@ -174,29 +175,4 @@ func timeTicks(end float64) []float64 {
 		ticks = append(ticks, v)
 	}
 	return ticks
-}
-
-// duration formats seconds.
-func duration(seconds float64) string {
-	s := math.Round(seconds)
-	switch {
-	case s < 60 && seconds != s:
-		return fmt.Sprintf("%.1fs", seconds)
-	case s < 60:
-		return fmt.Sprintf("%.0fs", s)
-	case s < 3600:
-		return strings.TrimSuffix(fmt.Sprintf("%.0fm%02.0fs", math.Floor(s/60), math.Mod(s, 60)), "00s")
-	}
-	return strings.TrimSuffix(fmt.Sprintf("%.0fh%02.0fm", math.Floor(s/3600), math.Floor(math.Mod(s, 3600)/60)), "00m")
-}
-
-// short formats a large count.
-func short(v float64) string {
-	switch {
-	case v >= 1e6:
-		return fmt.Sprintf("%.1fM", v/1e6)
-	case v >= 1e3:
-		return fmt.Sprintf("%.1fk", v/1e3)
-	}
-	return number(v)
 }

@@ -1,12 +1,14 @@
 package term
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/minibench/mini/agent/events"
 	"github.com/minibench/mini/cmd/mini/internal/ui/chat"
 	"github.com/minibench/mini/internal/sanitize"
-	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -33,12 +35,12 @@ func (m *model) writeParagraph(rows ...string) {
 
 // clipRows returns the first rows and, if there are more than limit, a note. Ctrl-O then shows
 // the full text; title names it in the note.
-func (m *model) clipRows(rows []string, limit int, title, text string) []string {
+func (m *model) clipRows(rows []string, limit int, title, full string) []string {
 	if len(rows) <= limit {
 		return rows
 	}
-	m.fullText = text
-	note := faint("… " + count(len(rows)-limit, "line") + " more: Ctrl-O shows the full " + title)
+	m.fullText = full
+	note := faint("… " + text.Count(len(rows)-limit, "line") + " more: Ctrl-O shows the full " + title)
 	return append(rows[:limit:limit], note)
 }
 
@@ -81,7 +83,7 @@ func (m *model) showItem(item any) {
 		m.showLimit(e)
 	case trajectories.Compaction:
 		m.writeParagraph(faint("… the conversation was compacted (" + sanitize.Line(clip(e.Policy, 100)) + "): " +
-			"about " + formatThousands(e.TokensBefore) + " tokens to " + formatThousands(e.TokensAfter)))
+			"about " + unit.Count(e.TokensBefore) + " tokens to " + unit.Count(e.TokensAfter)))
 		if e.Fallback != "" {
 			m.writeRows(coloured(yellow, "! extracts of the commands replace summaries: "+sanitize.Line(clip(e.Fallback, 300))))
 		}
@@ -100,7 +102,7 @@ func (m *model) showDropped(e events.Dropped) {
 	case m.turn.output != nil:
 		m.turn.output.dropped += e.Count
 	case m.turn.reply.text == "" && m.turn.reasoning.text == "": // no note in a partial reply: the complete one follows
-		m.writeRows(faint("… " + count(e.Count, "event") + " not shown because the terminal is too slow"))
+		m.writeRows(faint("… " + text.Count(e.Count, "event") + " not shown because the terminal is too slow"))
 	}
 }
 
@@ -185,9 +187,9 @@ func (m *model) showRunStarted(e events.RunStarted) {
 
 func (m *model) showTurnStarted(step int) {
 	m.flushLive()
-	title := bold("step " + formatThousands(int64(step)))
+	title := bold("step " + strconv.Itoa(step))
 	if m.state.Cost > 0 || m.state.Unpriced {
-		title += faint(separator + report.CostText(m.state.Cost, !m.state.Unpriced))
+		title += faint(separator + unit.Cost(float64(m.state.Cost), !m.state.Unpriced))
 	}
 	m.writeParagraph(titleRow(title, m.columns()))
 	m.writeRows("")
@@ -314,9 +316,9 @@ func (m *model) showLimit(e events.LimitReached) {
 	case !e.Raised:
 		m.limitReached = e.Limit // the outcome shows it
 	case e.Limit == events.LimitCost && e.Cost > 0:
-		m.writeParagraph(faint("the cost limit is now " + report.CostText(e.Cost, true)))
+		m.writeParagraph(faint("the cost limit is now " + unit.Cost(float64(e.Cost), true)))
 	case e.Limit == events.LimitSteps && e.Steps > 0:
-		m.writeParagraph(faint("the step limit is now " + formatThousands(int64(e.Steps))))
+		m.writeParagraph(faint("the step limit is now " + strconv.Itoa(e.Steps)))
 	default:
 		m.writeParagraph(faint("the " + sanitize.Line(clip(e.Limit, 40)) + " limit is removed"))
 	}

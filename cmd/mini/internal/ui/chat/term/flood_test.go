@@ -165,7 +165,7 @@ func TestLongLines(t *testing.T) {
 	if n := strings.Count(screen, "\n"); n > 40 {
 		t.Errorf("%d lines are written:\n%s", n, screen)
 	}
-	for _, want := range []string{"29,368 columns more in this line", "9,376 columns more", "end"} {
+	for _, want := range []string{"29368 columns more in this line", "9376 columns more", "end"} {
 		if !strings.Contains(screen, want) {
 			t.Errorf("%q is not on the screen:\n%s", want, screen)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
 	tty "github.com/minibench/mini/cmd/mini/internal/ui/terminal"
 	"github.com/minibench/mini/internal/sanitize"
+	"github.com/minibench/mini/internal/text"
 )
 
 // input is the input field: a few lines, a history, and placeholders for long pastes.
@@ -127,11 +128,11 @@ func pastePlaceholder(i int, text string) string {
 	return fmt.Sprintf("[pasted %d: %s]", i+1, pasteSize(text))
 }
 
-func pasteSize(text string) string {
-	if n := strings.Count(strings.TrimRight(text, "\n"), "\n"); n > 0 {
-		return count(n+1, "line")
+func pasteSize(pasted string) string {
+	if n := strings.Count(strings.TrimRight(pasted, "\n"), "\n"); n > 0 {
+		return text.Count(n+1, "line")
 	}
-	return count(len([]rune(text)), "character")
+	return text.Count(len([]rune(pasted)), "character")
 }
 
 // handleKey passes a key to the text field. A key that deletes before the cursor deletes a whole

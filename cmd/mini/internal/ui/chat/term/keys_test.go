@@ -136,7 +136,7 @@ func TestPaste(t *testing.T) {
 	for _, tt := range []struct{ name, paste, want, shown string }{
 		{"Windows line ends", "a\r\nb\rc", "a\nb\nc", "❯ a"},
 		{"long", long, long, "[pasted 1: 40 lines]"},
-		{"one long line", strings.Repeat("x", 5000), strings.Repeat("x", 5000), "[pasted 1: 5,000 characters]"},
+		{"one long line", strings.Repeat("x", 5000), strings.Repeat("x", 5000), "[pasted 1: 5000 characters]"},
 		{"escape sequences", "a\x1b[2Jb", "a\x1b[2Jb", "[pasted 1: 6 characters]"},
 		{"tabs", "a\tb", "a\tb", "[pasted 1: 3 characters]"},
 	} {

@@ -1,16 +1,16 @@
 package term
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
 	tty "github.com/minibench/mini/cmd/mini/internal/ui/terminal"
 	"github.com/minibench/mini/internal/sanitize"
-	"github.com/minibench/mini/internal/table"
 	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/unit"
 	models "github.com/minibench/mini/model"
-	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/trajectories"
 	"github.com/minibench/mini/trajectories/timeline"
 )
@@ -100,24 +100,24 @@ func endRow(x trajectories.Execution) string {
 	duration := time.Duration(x.Duration)
 	switch {
 	case x.TimedOut:
-		return coloured(red, "timed out") + faint(" after "+formatDuration(duration)) + truncationNote(x)
+		return coloured(red, "timed out") + faint(" after "+unit.Duration(duration)) + truncationNote(x)
 	case x.Exception != "" && x.ExitCode < 0:
 		return coloured(red, sanitize.Line(clip(x.Exception, 300)))
 	case x.Signal != 0:
-		return coloured(red, "killed by signal "+formatThousands(int64(x.Signal))) +
-			faint(separator+formatDuration(duration)) + truncationNote(x)
+		return coloured(red, "killed by signal "+strconv.Itoa(x.Signal)) +
+			faint(separator+unit.Duration(duration)) + truncationNote(x)
 	case x.ExitCode != 0:
-		return coloured(red, "exit "+formatThousands(int64(x.ExitCode))) +
-			faint(separator+formatDuration(duration)) + truncationNote(x)
+		return coloured(red, "exit "+strconv.Itoa(x.ExitCode)) +
+			faint(separator+unit.Duration(duration)) + truncationNote(x)
 	}
-	return faint("exit 0" + separator + formatDuration(duration) + truncationNote(x))
+	return faint("exit 0" + separator + unit.Duration(duration) + truncationNote(x))
 }
 
 func truncationNote(x trajectories.Execution) string {
 	if !x.Truncated {
 		return ""
 	}
-	return faint(separator + table.SizeText(x.Bytes) + " of output, the middle omitted")
+	return faint(separator + unit.Size(x.Bytes) + " of output, the middle omitted")
 }
 
 // outcomeRow describes the outcome of an attempt and the limit that ended it, if any.
@@ -131,11 +131,11 @@ func outcomeRow(o trajectories.Outcome, limit string) string {
 		stateColour = red
 	}
 	row := boldColoured(stateColour, "■ "+sanitize.Line(clip(o.ExitStatus, 100)))
-	row += faint(separator + count(o.Steps, "step"))
+	row += faint(separator + text.Count(o.Steps, "step"))
 	if known := o.Usage.Unpriced == 0; o.Cost > 0 || !known {
-		row += faint(separator + report.CostText(o.Cost, known))
+		row += faint(separator + unit.Cost(float64(o.Cost), known))
 	}
-	row += faint(separator + timeline.FormatDuration(o.ActiveDuration()))
+	row += faint(separator + unit.Duration(o.ActiveDuration()))
 	if limit != "" {
 		row += faint(separator + sanitize.Line(clip(limit, 40)) + " limit reached")
 	}

@@ -11,8 +11,7 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/ui/chat"
 	tty "github.com/minibench/mini/cmd/mini/internal/ui/terminal"
 	"github.com/minibench/mini/internal/sanitize"
-	"github.com/minibench/mini/runner/report"
-	"github.com/minibench/mini/trajectories/timeline"
+	"github.com/minibench/mini/internal/unit"
 )
 
 // statusPart is a part of the status line. If the line is too long, the parts with the highest
@@ -89,7 +88,7 @@ func activityPart(s chat.State, questionOpen bool, activityStart, now time.Time)
 	}
 	text := "● " + sanitize.Line(clip(s.Activity, 40))
 	if elapsed := now.Sub(activityStart); !activityStart.IsZero() && elapsed >= time.Second {
-		text += " " + timeline.FormatDuration(elapsed)
+		text += " " + unit.Duration(elapsed.Truncate(time.Second))
 	}
 	return statusPart{rank: 1, text: text, style: colour(cyan)}
 }
@@ -121,13 +120,13 @@ func stepPart(s chat.State) statusPart {
 }
 
 func costPart(s chat.State) statusPart {
-	p := statusPart{rank: 2, text: report.CostText(s.Cost, !s.Unpriced), style: unstyled}
+	p := statusPart{rank: 2, text: unit.Cost(float64(s.Cost), !s.Unpriced), style: unstyled}
 	if p.text == "-" {
 		p.text = "$0.00"
 	}
 	if s.CostLimit > 0 {
 		p.shortText = p.text
-		p.text += " of " + strings.TrimSuffix(report.CostText(toCost(s.CostLimit), true), ".00")
+		p.text += " of " + unit.Money(s.CostLimit)
 		if float64(s.Cost) >= 0.8*s.CostLimit {
 			p.style = colour(yellow)
 		}
@@ -139,12 +138,12 @@ func tokenText(s chat.State) string {
 	if s.Usage.Prompt == 0 && s.Usage.Completion == 0 {
 		return ""
 	}
-	return "↑" + timeline.FormatCount(s.Usage.Prompt) + " ↓" + timeline.FormatCount(s.Usage.Completion)
+	return "↑" + unit.Count(s.Usage.Prompt) + " ↓" + unit.Count(s.Usage.Completion)
 }
 
 func timeText(s chat.State, now time.Time) string {
 	if s.Started.IsZero() {
 		return ""
 	}
-	return timeline.FormatDuration(now.Sub(s.Started))
+	return unit.Duration(now.Sub(s.Started).Truncate(time.Second))
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/minibench/mini/internal/difflines"
 	"github.com/minibench/mini/internal/markdown"
 	"github.com/minibench/mini/internal/sanitize"
+	"github.com/minibench/mini/internal/text"
 )
 
 // tailBuffer stores the end of a streaming text.
@@ -132,7 +133,7 @@ func outputRows(line string, w int) []string {
 	rows := steps.HardWrap(line, w)
 	if len(rows) > rowsPerLine {
 		more := tty.Width(strings.Join(rows[rowsPerLine:], ""))
-		rows = append(rows[:rowsPerLine], faint("… "+count(more, "column")+" more in this line"))
+		rows = append(rows[:rowsPerLine], faint("… "+text.Count(more, "column")+" more in this line"))
 	}
 	return rows
 }
@@ -152,7 +153,7 @@ func (o *output) liveRows(w, limit int) []string {
 		return rows[max(0, excess):]
 	}
 	excess = max(0, excess+1) // one row for the note
-	return append([]string{faint("⋮ " + count(o.omitted+excess, "line"))}, rows[excess:]...)
+	return append([]string{faint("⋮ " + text.Count(o.omitted+excess, "line"))}, rows[excess:]...)
 }
 
 // close writes the end of the output.
@@ -163,10 +164,10 @@ func (o *output) close() {
 		o.tail = o.tail[excess:]
 	}
 	if o.omitted > 0 {
-		o.write(faint("… " + count(o.omitted, "line") + " omitted: Ctrl-O shows the output …"))
+		o.write(faint("… " + text.Count(o.omitted, "line") + " omitted: Ctrl-O shows the output …"))
 	}
 	if o.dropped > 0 {
-		o.write(faint("… " + count(o.dropped, "piece") + " not shown because the terminal is too slow …"))
+		o.write(faint("… " + text.Count(o.dropped, "piece") + " not shown because the terminal is too slow …"))
 	}
 	for _, row := range o.tail {
 		o.write(row)
