@@ -41,6 +41,9 @@ func engineError(ctx context.Context, defaultStatus env.Status, op string, err e
 		e.Status, e.Hint = env.HostDiskFull, hintDisk
 	case isUnavailable(err):
 		e.Status, e.Hint = env.DaemonUnavailable, hintDaemon
+		if strings.HasPrefix(text, "Cannot connect") { // the client's text repeats the address and the status
+			e.Err = noAnswer{err}
+		}
 	default:
 		e.Hint = hintFor(text)
 	}
@@ -67,6 +70,12 @@ func isDiskFull(text string) bool {
 	text = strings.ToLower(text)
 	return strings.Contains(text, "no space left on device") || strings.Contains(text, "disk quota exceeded")
 }
+
+// noAnswer is a connection error of the client with a shorter text.
+type noAnswer struct{ error }
+
+func (noAnswer) Error() string   { return "nothing answers" }
+func (e noAnswer) Unwrap() error { return e.error }
 
 // isUnavailable reports whether a connection failed or was closed in the middle of
 // a response. It is false for errors that the engine itself returned.

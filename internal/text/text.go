@@ -64,6 +64,14 @@ func Plural(n int, noun string) string {
 	return noun + "s"
 }
 
+// Verb returns the form of a verb whose subject is n things.
+func Verb(n int, one, several string) string {
+	if n == 1 {
+		return one
+	}
+	return several
+}
+
 // JSON encodes v as indented JSON with a final line end, without escaping of HTML
 // characters.
 func JSON(v any) ([]byte, error) {

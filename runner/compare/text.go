@@ -19,6 +19,10 @@ const (
 	maxFlips    = 20
 	maxSettings = 20
 	maxValue    = 40 // characters of a setting
+
+	// minRepository is the least number of instances of a repository whose difference says
+	// something.
+	minRepository = 5
 )
 
 // Section is a part of the comparison for readers: paragraphs and a table, whose
@@ -79,8 +83,8 @@ func (r *Result) Sections(complete bool) []Section {
 		if len(p.Queue) > 0 {
 			all = append(all, p.queue(complete))
 		}
-		if len(p.Repositories) > 0 {
-			all = append(all, p.repositories())
+		if s := p.repositories(); len(s.Rows) > 1 {
+			all = append(all, s)
 		}
 	}
 	if len(r.Runs) > 2 && len(r.Leaders) > 0 {
@@ -202,7 +206,7 @@ func (r *Result) table() Section {
 			s.After = append(s.After, fmt.Sprintf("%s: mean reward %.3f; a reward below 1 is not resolved", run.Name, *run.MeanReward))
 		}
 		if run.DominatedBy != "" {
-			s.After = append(s.After, fmt.Sprintf("%s: %s resolves at least as much for at most the same cost", run.Name, run.DominatedBy))
+			s.After = append(s.After, fmt.Sprintf("%s is not the best value: %s resolves as many or more, for the same cost or less", run.Name, run.DominatedBy))
 		}
 		if run.Bounds.High-run.Bounds.Low > 1e-9 && run.Rate.Instances > 0 {
 			s.After = append(s.After, fmt.Sprintf("%s: %s of all %s if what is missing were unresolved, %s if it were resolved",
@@ -295,7 +299,7 @@ func (r *Result) pair(p Pair) Section {
 	if p.Reversals > 0 {
 		add("if %d of the %d flips for the better run were verdict errors, p would not be below 0.05", p.Reversals, p.flipsForLeader())
 	}
-	if len(p.Bounds) > 0 {
+	if len(p.Bounds) > 0 && d.Instances > 0 {
 		add("%s", p.boundsText())
 	}
 	if w := p.Power; w != nil {
@@ -370,6 +374,9 @@ func (p *Pair) repositories() Section {
 	s := Section{Title: "By repository", Columns: "irrrr"}
 	s.Rows = append(s.Rows, []string{"repository", "instances", "difference", "95% interval", "p (adjusted)"})
 	for _, r := range p.Repositories {
+		if r.Difference.Instances < minRepository {
+			continue
+		}
 		pText := "none"
 		if r.AdjustedP != nil {
 			pText = strings.TrimPrefix(pValueText(*r.AdjustedP), "= ")
@@ -380,6 +387,9 @@ func (p *Pair) repositories() Section {
 			unit.Range(i.Low, i.High), pText,
 		})
 	}
+	if few := len(p.Repositories) - len(s.Rows) + 1; few > 0 {
+		s.After = append(s.After, fmt.Sprintf("%s with fewer than %d instances; --json lists all", text.Count(few, "more repository"), minRepository))
+	}
 	return s
 }
 
@@ -388,12 +398,12 @@ func (g *Gate) text(pairs []Pair) string {
 	for i, answer := range g.Each {
 		switch answer {
 		case Passed:
-			parts = append(parts, pairs[i].Candidate+" is at most this much below")
+			parts = append(parts, pairs[i].Candidate+" passes")
 		case Failed:
-			parts = append(parts, pairs[i].Candidate+" is more below")
+			parts = append(parts, pairs[i].Candidate+" fails")
 		case Unknown:
-			parts = append(parts, pairs[i].Candidate+" cannot be told")
+			parts = append(parts, fmt.Sprintf("it is open whether %s passes: these results fit a smaller and a larger drop", pairs[i].Candidate))
 		}
 	}
-	return fmt.Sprintf("gate at a drop of %.1f points: %s (%s)", g.MaxDrop, g.Answer, strings.Join(parts, "; "))
+	return fmt.Sprintf("gate, a drop of at most %.1f points: %s", g.MaxDrop, strings.Join(parts, "; "))
 }

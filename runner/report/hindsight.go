@@ -87,10 +87,19 @@ func (u *Unresolved) AddGold(gold map[string]string) error {
 	return nil
 }
 
-// goldFiles returns the files of a gold patch, without names that git quotes.
+// goldFiles returns the files of a gold patch, without documents and names that git quotes.
 func goldFiles(patch string) []string {
 	changed, added := script.PatchFiles(patch)
 	files := slices.Concat(changed, added)
 	slices.Sort(files)
-	return slices.DeleteFunc(slices.Compact(files), func(f string) bool { return strings.Contains(f, `"`) })
+	return slices.DeleteFunc(slices.Compact(files), func(f string) bool { return strings.Contains(f, `"`) || isDocument(f) })
+}
+
+// isDocument reports whether a file is for readers, such as a changelog.
+func isDocument(file string) bool {
+	switch filepath.Ext(file) {
+	case ".md", ".rst", ".txt", ".adoc":
+		return true
+	}
+	return strings.HasPrefix(file, "doc/") || strings.HasPrefix(file, "docs/")
 }

@@ -83,7 +83,7 @@ func (p *PlainPrinter) Print(e runner.Event) {
 	switch e.Type {
 	case runner.RunStarted:
 		if e.Skipped > 0 {
-			p.write("", 0, "skipping %d of %d %s, which have a result", e.Skipped, e.Total, taskNoun(e))
+			p.write("", 0, "skipping %d of %d %s, which %s a result", e.Skipped, e.Total, taskNoun(e), text.Verb(e.Skipped, "has", "have"))
 		}
 	case runner.AttemptStarted:
 		if e.Attempt > 1 && e.Repetition == 0 { // the number does not tell retries from repetitions

@@ -29,6 +29,13 @@ const (
 func (s Score) Write(w io.Writer, width int) error {
 	var b strings.Builder
 	b.WriteString(table.Paragraph(s.headline(), width, 0, 3))
+	s.write(&b, width)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// write writes the score without its headline.
+func (s Score) write(b *strings.Builder, width int) {
 	if s.WithoutQuarantined != nil {
 		b.WriteString(table.Paragraph(s.WithoutQuarantined.text("without quarantined instances"), width, 0, 2))
 	}
@@ -41,8 +48,6 @@ func (s Score) Write(w io.Writer, width int) error {
 	b.WriteString(table.Paragraph(s.detailsText(), width, 0, 6)) // enough lines for the whole path
 	b.WriteString("\n" + s.classTable(width))
 	b.WriteString(s.remarks(width))
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 func (s Score) headline() string {
@@ -58,7 +63,7 @@ func (s Score) headline() string {
 	}
 	line := s.Rate.text(label)
 	if n := s.Instances - s.verdictCount(); n > 0 {
-		line += fmt.Sprintf("; %d without a verdict count as not resolved", n)
+		line += fmt.Sprintf("; %d without a verdict %s as not resolved", n, text.Verb(n, "counts", "count"))
 	}
 	return line
 }

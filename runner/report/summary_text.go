@@ -30,7 +30,11 @@ const (
 // truncates commands, so that users can copy them.
 func (s Summary) Write(w io.Writer, width int) error {
 	var b strings.Builder
-	if s.Instances > 0 || len(s.Verdicts) == 0 { // otherwise the folder has only an evaluation
+	n := len(s.Verdicts)
+	if n > 0 { // first the answer
+		b.WriteString(table.Paragraph(s.Verdicts[n-1].headline(), width, 0, 4))
+	}
+	if s.Instances > 0 || n == 0 { // otherwise the folder has only an evaluation
 		b.WriteString(table.Paragraph(s.headline(), width, 0, 4))
 		b.WriteString(table.Paragraph(s.detailsText(), width, 0, 3))
 		if n := s.UnprovenNetworks; n > 0 {
@@ -43,9 +47,7 @@ func (s Summary) Write(w io.Writer, width int) error {
 		}
 	}
 	b.WriteString(unreadableText(s.Unreadable, width))
-	if err := s.writeVerdicts(&b, width); err != nil {
-		return err
-	}
+	s.writeVerdicts(&b, width)
 	if s.Repetitions != nil {
 		b.WriteString("\n" + s.Repetitions.text(width))
 	}
@@ -72,19 +74,17 @@ func unreadableText(errs []string, width int) string {
 	return s.String()
 }
 
-// writeVerdicts writes the newest evaluation, and a paragraph for each earlier
-// one, at most maxScores.
-func (s Summary) writeVerdicts(b *strings.Builder, width int) error {
+// writeVerdicts writes the newest evaluation without its headline, which comes first in
+// the summary, and a paragraph for each earlier one, at most maxScores.
+func (s Summary) writeVerdicts(b *strings.Builder, width int) {
 	n := len(s.Verdicts)
 	if n == 0 {
-		return nil
+		return
 	}
-	if b.Len() > 0 {
+	if s.Instances > 0 {
 		b.WriteString("\n")
 	}
-	if err := s.Verdicts[n-1].Write(b, width); err != nil {
-		return err
-	}
+	s.Verdicts[n-1].write(b, width)
 	for i, v := range slices.Backward(s.Verdicts[:n-1]) {
 		if n-2-i == maxScores {
 			fmt.Fprintf(b, "... and %d earlier evaluations; --json shows all\n", i+1)
@@ -92,7 +92,6 @@ func (s Summary) writeVerdicts(b *strings.Builder, width int) error {
 		}
 		b.WriteString(table.Paragraph("earlier: "+v.headline()+": "+v.detailsText(), width, 0, 2))
 	}
-	return nil
 }
 
 func (s Summary) headline() string {
@@ -109,11 +108,11 @@ func (s Summary) headline() string {
 	if s.NotStarted > 0 {
 		parts = append(parts, fmt.Sprintf("%d not started", s.NotStarted))
 	}
-	text := fmt.Sprintf("%d of %d instances have a result", s.WithResult, s.Instances)
+	line := fmt.Sprintf("%d of %s %s a result", s.WithResult, text.Count(s.Instances, "instance"), text.Verb(s.Instances, "has", "have"))
 	if len(parts) > 0 {
-		text += ": " + strings.Join(parts, ", ")
+		line += ": " + strings.Join(parts, ", ")
 	}
-	return text
+	return line
 }
 
 // detailsText lists the dataset, the model, the environment and the run folder.

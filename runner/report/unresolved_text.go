@@ -25,7 +25,7 @@ func (u *Unresolved) text(width int) string {
 	for _, g := range u.Groups {
 		limits = limits || g.AtLimit > 0
 	}
-	head := fmt.Sprintf("why %d of %s %s not resolved or %s no result", left, text.Count(u.Attempts, unit), isOrAre(left), hasOrHave(left))
+	head := fmt.Sprintf("why %d of %s %s not resolved or %s no result", left, text.Count(u.Attempts, unit), text.Verb(left, "is", "are"), text.Verb(left, "has", "have"))
 	if u.PerInstance > 1 {
 		head += fmt.Sprintf(" (the attempts that count, up to %d per instance)", u.PerInstance)
 	}
@@ -49,13 +49,6 @@ func (u *Unresolved) text(width int) string {
 	b.WriteString(u.repositoriesText(width))
 	b.WriteString(u.hindsightText(width))
 	return b.String()
-}
-
-func isOrAre(n int) string {
-	if n == 1 {
-		return "is"
-	}
-	return "are"
 }
 
 // name returns the instance id, with the number of the repetition if there are
@@ -87,8 +80,8 @@ func (u *Unresolved) hindsightText(width int) string {
 	if h == nil {
 		return ""
 	}
-	head := fmt.Sprintf("in hindsight (%s): %d of %s do not touch all files that it changes, %d touch none", h.Note, h.NotTouched,
-		text.Count(h.Compared, "patch"), h.NoneTouched)
+	head := fmt.Sprintf("in hindsight (%s): %d of %s %s not touch all files that it changes, %d %s none", h.Note, h.NotTouched,
+		text.Count(h.Compared, "patch"), text.Verb(h.NotTouched, "does", "do"), h.NoneTouched, text.Verb(h.NoneTouched, "touches", "touch"))
 	if h.NotTouched == 0 {
 		return table.Paragraph(head, width, 0, 2)
 	}
@@ -105,11 +98,4 @@ func (u *Unresolved) hindsightText(width int) string {
 		}
 	}
 	return listText(head, items, width, 4)
-}
-
-func hasOrHave(n int) string {
-	if n == 1 {
-		return "has"
-	}
-	return "have"
 }

@@ -146,7 +146,8 @@ func (j *Job) incomplete(ctx context.Context) error {
 	case j.sum.Drained:
 		return j.located(fmt.Errorf("%w: the run was drained; %s", cmdutil.ErrIncomplete, j.resumeHint()))
 	case j.sum.BudgetExhausted:
-		return fmt.Errorf("%w: the run's budget is spent (%s); increase the limit; %s", cmdutil.ErrIncomplete, budgetText(j.Config.Run), j.resumeHint())
+		return fmt.Errorf("%w: the run's budget is spent (%s); to continue with twice as much:\n    %s",
+			cmdutil.ErrIncomplete, budgetText(j.Config.Run), j.resumeCommand(doubledBudget(j.Config.Run)...))
 	}
 	return cmdutil.ErrIncomplete
 }
@@ -160,9 +161,10 @@ func (j *Job) resumeHint() string {
 	return "to continue:\n    " + j.resumeCommand()
 }
 
-// resumeCommand returns the command that continues the run: that of this process, with the folder.
-func (j *Job) resumeCommand() string {
-	args := slices.Clone(os.Args)
+// resumeCommand returns the command that continues the run: that of this process, with the folder
+// and further arguments.
+func (j *Job) resumeCommand(further ...string) string {
+	args := slices.Concat(os.Args, further)
 	if j.Options.Output == "" && j.combination == nil {
 		args = append(args, "-o", j.topFolder())
 	}
@@ -170,6 +172,17 @@ func (j *Job) resumeCommand() string {
 		args[i] = text.ShellQuote(arg)
 	}
 	return strings.Join(args, " ")
+}
+
+// doubledBudget returns the arguments that double the budgets of a run.
+func doubledBudget(r configs.Run) (args []string) {
+	if r.TotalCostLimit > 0 {
+		args = append(args, "--total-cost-limit", fmt.Sprint(2*r.TotalCostLimit))
+	}
+	if r.TotalCallLimit > 0 {
+		args = append(args, "--total-calls", fmt.Sprint(2*r.TotalCallLimit))
+	}
+	return args
 }
 
 // budgetText lists the budgets of a run with their settings.

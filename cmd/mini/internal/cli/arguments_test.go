@@ -40,7 +40,7 @@ func TestArguments(t *testing.T) {
 		exit    int
 		want    string
 	}{
-		{"report", 2, "mini report takes the folder of a run, and nothing else; see mini report --help"},
+		{"report", 2, "mini report takes the folder of a run, and none is in mini-runs; see mini report --help"},
 		{"report $D/first -i bb", 2, `$D/first has no instance "bb" among its 1`},
 		{"report $D/other", 2, "$D/other is not the folder of a run: it has no run.json, no results.json and no attempts of instances; mini import makes a run from trajectories of other agents"},
 		{"report $D/missing", 2, "$D/missing: there is no such folder"},
@@ -51,7 +51,7 @@ func TestArguments(t *testing.T) {
 		{"report $D/first/empty", 2, "$D/first/empty belongs to a run; its folder is $D/first"},
 		{"report $D/first $D/other", 2, "mini report shows one run; to put 2 into one file, add --html FILE"},
 
-		{"report --html $D/one.html", 2, "takes the folder of a run"},
+		{"report --html $D/one.html", 2, "mini-runs: there is no such folder"},
 		{"report $D/nowhere --html $D/one.html", 2, "$D/nowhere: there is no such folder"},
 		{"report $D/first --html $D/first", 2, "--html $D/first: that is not a file"},
 		{"report $D/first --html $D/missing/one.html", 2, "there is no folder $D/missing"},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -115,6 +116,20 @@ func ExactlyOneRun(cmd *cobra.Command, args []string) error {
 		text += "; the newest one here is " + run
 	}
 	return usage.Errorf("%s; see %s --help", text, cmd.CommandPath())
+}
+
+// OneRunOrNewest returns the only argument, the folder of a run. Without arguments it returns the
+// newest run in DefaultRunsDir, and says so on w.
+func OneRunOrNewest(w io.Writer, command string, args []string) (string, error) {
+	if len(args) == 1 && args[0] != "" {
+		return args[0], nil
+	}
+	newest := newestRun(DefaultRunsDir)
+	if len(args) > 0 || newest == "" {
+		return "", usage.Errorf("%s takes the folder of a run, and none is in %s; see %s --help", command, DefaultRunsDir, command)
+	}
+	_, _ = fmt.Fprintf(w, "mini: the newest run here is %s\n", text.ShellQuote(newest)) // best effort
+	return newest, nil
 }
 
 // RunFolderError turns an error of reading the run in dir into a usage error. If dir is missing or

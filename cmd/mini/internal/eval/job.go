@@ -184,7 +184,7 @@ func (j *job) printMissing(w io.Writer) error {
 	if n == 0 {
 		return nil
 	}
-	_, err := fmt.Fprintf(w, "\n%d of the %s have no patch; the official summary counts them\n",
-		n, text.Count(len(j.selected), "instance"))
+	_, err := fmt.Fprintf(w, "\n%d of the %s %s no patch; the official summary counts them\n",
+		n, text.Count(len(j.selected), "instance"), text.Verb(n, "has", "have"))
 	return err
 }

@@ -31,7 +31,7 @@ type options struct {
 func New(a *app.App) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
-		Use:   "report RUN...",
+		Use:   "report [RUN...]",
 		Short: "Show the results of a run or of one instance",
 		Long: `Shows the results of a run: outcomes grouped by reason, cost, tokens, steps,
 time, the most expensive and slowest instances, instances without a result,
@@ -48,7 +48,7 @@ file holds prompts, outputs and paths, and says so. Values of keys that mini
 knows on this machine are removed. --html-check computes the statistics of such
 a file again from the results in it.
 
-mini report only reads the run's folder. The run may be finished, killed or
+Without RUN it shows the newest run in ` + cmdutil.DefaultRunsDir + `. mini report only reads the run's folder. The run may be finished, killed or
 still running.`,
 		Example: `  mini report runs/first
   mini report runs/first -i django__django-11099
@@ -63,12 +63,12 @@ still running.`,
 			case len(args) > 1:
 				return usage.Errorf("mini report shows one run; to put %d into one file, add --html FILE; to compare them, use mini compare", len(args))
 			}
-			return cmdutil.ExactlyOneRun(cmd, args)
+			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return run(cmd.Context(), a, o, args) },
 	}
 	f := cmd.Flags()
-	f.StringVarP(&o.instance, "instance", "i", "", "show the instance with this `ID`")
+	f.StringVarP(&o.instance, "instance", "i", "", "show the instance with this `ID`, or the only one whose id contains it")
 	f.BoolVar(&o.json, "json", false, "print one JSON document on stdout")
 	o.page.addFlags(f)
 	f.StringVar(&o.check, "html-check", "", "recompute the statistics of an HTML `FILE`")
@@ -93,9 +93,13 @@ func run(ctx context.Context, a *app.App, o *options, args []string) error {
 		}
 		return o.page.write(ctx, a, dirs, 0, compare.Drop)
 	}
-	run, err := runs.Read(args[0])
+	dir, err := cmdutil.OneRunOrNewest(a.Err, "mini report", args)
 	if err != nil {
-		return cmdutil.RunFolderError(args[0], err)
+		return err
+	}
+	run, err := runs.Read(dir)
+	if err != nil {
+		return cmdutil.RunFolderError(dir, err)
 	}
 	var content interface {
 		Write(w io.Writer, width int) error
@@ -144,6 +148,6 @@ func detailOf(run *runs.Run, instance string) (report.Detail, error) {
 	if err != nil {
 		d.Unreadable = append(d.Unreadable, err.Error())
 	}
-	d.Labels = given[instance]
+	d.Labels = given[d.ID]
 	return d, nil
 }

@@ -94,7 +94,7 @@ func (e *checker) noEngine(ctx context.Context, err error) Check {
 	case strings.Contains(text, "parse docker host"):
 		c.Finding = fmt.Sprintf("DOCKER_HOST is %q, which is not an address", host)
 		c.Advice = "use unix:///var/run/docker.sock or tcp://HOST:2375, or unset it"
-	case !strings.Contains(text, "annot connect") && !strings.Contains(text, "no such file"):
+	case !strings.Contains(text, "nothing answers") && !strings.Contains(text, "no such file"):
 		c.Finding += ": " + text
 	}
 	if e.runsOnHost() {
