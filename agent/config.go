@@ -57,7 +57,7 @@ type Config struct {
 	// not count. Zero means no limit.
 	StepLimit     int     `yaml:"step_limit" json:"step_limit"`
 	CostLimit     float64 `yaml:"cost_limit" json:"cost_limit"`
-	WallTimeLimit float64 `yaml:"wall_time_limit_seconds" json:"wall_time_limit_seconds"`
+	WallTimeLimit float64 `yaml:"wall_time_limit_seconds" json:"wall_time_limit_seconds" check:"max=315360000" hint:"0 means no limit"`
 	// MaxFormatErrors consecutive format errors end the attempt; zero means no
 	// limit.
 	MaxFormatErrors int `yaml:"max_consecutive_format_errors" json:"max_consecutive_format_errors"`
@@ -91,7 +91,7 @@ type Config struct {
 	// reads them; the agent does not. Mode is "confirm" (the default), "yolo"
 	// or "human". ConfirmExit asks for a new task after a submission. ProjectDocs
 	// adds the AGENTS.md files of the user and the project to the prompt.
-	Mode        string `yaml:"mode" json:"-"`
+	Mode        string `yaml:"mode" json:"-" check:"oneof=|confirm|yolo|human"`
 	ConfirmExit bool   `yaml:"confirm_exit" json:"-"`
 	ProjectDocs bool   `yaml:"project_docs" json:"-"`
 	// StartupCommand is run in the sandbox before the agent starts. It is a

@@ -20,7 +20,6 @@ import (
 	"github.com/minibench/mini/agent/protocol"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
-	"github.com/minibench/mini/trajectories/formats/check"
 )
 
 // scenario is an attempt with a user.
@@ -382,8 +381,8 @@ func (s *scenario) run(t *testing.T) (trajectories.Outcome, string) {
 // checkJournal checks a journal against its format, and that it can be resumed.
 func checkJournal(t *testing.T, journal string) {
 	t.Helper()
-	for _, p := range check.File(journal, check.Options{}).Problems {
-		t.Error(p)
+	if _, err := trajectories.Fold(trajectories.CheckOrder(trajectories.Read(journal))); err != nil {
+		t.Error(err)
 	}
 	state, err := agent.ReadResumeState(trajectories.Read(journal))
 	if err != nil || state == nil {

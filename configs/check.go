@@ -9,7 +9,6 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/minibench/mini/agent/policy"
-	"github.com/minibench/mini/agent/tools"
 	"github.com/minibench/mini/internal/text"
 )
 
@@ -32,7 +31,7 @@ func (l Layer) checkNode(n *yaml.Node, t reflect.Type, path string) []error {
 		return l.checkStruct(n, t, path)
 	case isTemplate(path) && n.Kind == yaml.MappingNode:
 		return nil // {file: PATH}, see readPrompts
-	case isItemList(t) && n.Kind == yaml.SequenceNode:
+	case itemOf(t) != nil && n.Kind == yaml.SequenceNode:
 		return l.checkItems(n, itemOf(t), path)
 	case t == reflect.TypeFor[Override]() && n.Kind == yaml.MappingNode:
 		return l.checkStruct(n, reflect.TypeFor[Model](), path)
@@ -103,18 +102,15 @@ func (l Layer) checkStruct(n *yaml.Node, t reflect.Type, path string) []error {
 
 // isRepaired reports whether checkNode removed the invalid parts of a value.
 func isRepaired(t reflect.Type, value *yaml.Node) bool {
-	return (t.Kind() == reflect.Struct || t == reflect.TypeFor[Override]()) && value.Kind == yaml.MappingNode || isItemList(t) && value.Kind == yaml.SequenceNode
+	return (t.Kind() == reflect.Struct || t == reflect.TypeFor[Override]()) && value.Kind == yaml.MappingNode || itemOf(t) != nil && value.Kind == yaml.SequenceNode
 }
-
-// isItemList reports whether a type is a list of mappings with known keys.
-func isItemList(t reflect.Type) bool { return itemOf(t) != nil }
 
 // itemOf returns the type of a list's items; nil if the items have no known keys.
 func itemOf(t reflect.Type) reflect.Type {
-	switch t {
-	case reflect.TypeFor[[]Override]():
+	switch {
+	case t == reflect.TypeFor[[]Override]():
 		return reflect.TypeFor[Model]()
-	case reflect.TypeFor[[]policy.Rule](), reflect.TypeFor[[]tools.HostTool](), reflect.TypeFor[[]tools.MCPServer]():
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct:
 		return t.Elem()
 	}
 	return nil

@@ -59,26 +59,26 @@ type Model struct {
 	Kwargs map[string]any `yaml:"model_kwargs" json:"model_kwargs,omitempty"`
 	Stream bool           `yaml:"stream" json:"stream,omitempty"`
 	// StreamIdle limits the time between two events of a stream, in seconds.
-	StreamIdle float64 `yaml:"stream_idle" json:"stream_idle,omitempty"`
+	StreamIdle float64 `yaml:"stream_idle" json:"stream_idle,omitempty" check:"seconds"`
 	// SendReasoning sends the model its earlier reasoning as reasoning_content, for
 	// servers of the class openai that need it. mini also sends it to a server that has
 	// rejected a request without it.
-	SendReasoning bool `yaml:"send_reasoning" json:"send_reasoning,omitempty"`
+	SendReasoning bool `yaml:"send_reasoning" json:"send_reasoning,omitempty" only:"openai"`
 	// Headers are added to each request to a provider.
-	Headers map[string]string `yaml:"headers" json:"headers,omitempty"`
+	Headers map[string]string `yaml:"headers" json:"headers,omitempty" only:"openai|anthropic"`
 	// Cache is how long the provider keeps a conversation cached for the next step:
 	// "5m" (default), "1h" or "off"; for the class anthropic.
-	Cache string `yaml:"cache" json:"cache,omitempty"`
+	Cache string `yaml:"cache" json:"cache,omitempty" check:"oneof=|5m|1h|off" only:"anthropic"`
 	// Timeout limits one request, in seconds. MaxTries limits the requests per call,
 	// the first included, and MaxWait the seconds between them.
-	Timeout  float64 `yaml:"timeout" json:"timeout"`
-	MaxTries int     `yaml:"max_tries" json:"max_tries"`
-	MaxWait  float64 `yaml:"max_wait" json:"max_wait"`
+	Timeout  float64 `yaml:"timeout" json:"timeout" check:"seconds"`
+	MaxTries int     `yaml:"max_tries" json:"max_tries" check:"min=1"`
+	MaxWait  float64 `yaml:"max_wait" json:"max_wait" check:"seconds"`
 	// RequestsPerMinute, TokensPerMinute and MaxConcurrent limit the requests of all
 	// workers together; 0 means the limits that the provider reports.
-	RequestsPerMinute int64       `yaml:"requests_per_minute" json:"requests_per_minute,omitempty"`
-	TokensPerMinute   int64       `yaml:"tokens_per_minute" json:"tokens_per_minute,omitempty"`
-	MaxConcurrent     int         `yaml:"max_concurrent" json:"max_concurrent,omitempty"`
+	RequestsPerMinute int64       `yaml:"requests_per_minute" json:"requests_per_minute,omitempty" check:"min=0" hint:"0 means only the limits of the provider"`
+	TokensPerMinute   int64       `yaml:"tokens_per_minute" json:"tokens_per_minute,omitempty" check:"min=0" hint:"0 means only the limits of the provider"`
+	MaxConcurrent     int         `yaml:"max_concurrent" json:"max_concurrent,omitempty" check:"min=0" hint:"0 means only the limits of the provider"`
 	Price             model.Price `yaml:"price" json:"price"`
 	// PriceAs is the name in the price table of a model behind a proxy. PriceFile is a
 	// price table in mini's format.
@@ -86,16 +86,16 @@ type Model struct {
 	PriceFile string `yaml:"price_file" json:"price_file,omitempty"`
 	// CostTracking is "ignore_errors" if a cost limit may be set although the price of the
 	// model is unknown; "default" or empty makes that an error.
-	CostTracking string `yaml:"cost_tracking" json:"cost_tracking,omitempty"`
+	CostTracking string `yaml:"cost_tracking" json:"cost_tracking,omitempty" check:"oneof=|default|ignore_errors"`
 	// Images is whether the model accepts images: "yes", "no", or "auto" (default),
 	// which looks it up in the table of models.
-	Images string `yaml:"images" json:"images,omitempty"`
+	Images string `yaml:"images" json:"images,omitempty" check:"oneof=|auto|yes|no"`
 	// ContextWindow is the context window, in tokens, of a prompt and its reply; 0 means the
 	// value from the table of models, or no limit for an unknown model. An attempt ends
 	// when a prompt leaves less than ReplyReserve tokens for the reply. A ReplyReserve of 0 means
 	// max_tokens, or 4096, or less for a small window.
-	ContextWindow int64 `yaml:"context_window" json:"context_window,omitempty"`
-	ReplyReserve  int64 `yaml:"context_reserve" json:"context_reserve,omitempty"`
+	ContextWindow int64 `yaml:"context_window" json:"context_window,omitempty" check:"min=0 max=1099511627776" hint:"0 means the window of a known model"`
+	ReplyReserve  int64 `yaml:"context_reserve" json:"context_reserve,omitempty" check:"min=0 max=1099511627776" hint:"0 means the default"`
 	// Route uses several models. The other settings of the section apply to all of
 	// them, unless an entry overrides them.
 	Route Route `yaml:"route" json:"route,omitzero"`
@@ -105,18 +105,18 @@ type Model struct {
 	// Replies is the file with the replies of the scripted model.
 	Replies string `yaml:"replies" json:"replies,omitempty"`
 	// Delay is how long the scripted model waits before a reply, in seconds.
-	Delay float64 `yaml:"delay" json:"delay,omitempty"`
+	Delay float64 `yaml:"delay" json:"delay,omitempty" check:"seconds zero" only:"scripted"`
 }
 
 // IgnoreCostErrors is the value of Model.CostTracking for which an unknown price is no error.
 const IgnoreCostErrors = "ignore_errors"
 
-// Environment configures the sandbox.
+// Environment configures the sandbox. The tag lacks names the classes that do not support a setting.
 type Environment struct {
 	// Class is "docker", "local", "bubblewrap" or "kubernetes".
 	Class string `yaml:"environment_class" json:"environment_class"`
 	// Image overrides the instance's image.
-	Image string `yaml:"image" json:"image,omitempty"`
+	Image string `yaml:"image" json:"image,omitempty" lacks:"local bubblewrap"`
 	Dir   string `yaml:"cwd" json:"cwd"`
 	// Env is set for every command. ForwardEnv lists the variables that are passed on from
 	// the host. Containers get no others; bubblewrap passes on a few (PATH, LANG), and the
@@ -124,7 +124,7 @@ type Environment struct {
 	Env        map[string]string `yaml:"env" json:"env,omitempty"`
 	ForwardEnv []string          `yaml:"forward_env" json:"forward_env,omitempty"`
 	// Timeout limits one command, in seconds.
-	Timeout float64 `yaml:"timeout" json:"timeout"`
+	Timeout float64 `yaml:"timeout" json:"timeout" check:"seconds"`
 	// Interpreter is the shell and its flags. A container fails to start if the image
 	// lacks it; [sh, -c] is for images without bash.
 	Interpreter []string `yaml:"interpreter" json:"interpreter,omitempty"`
@@ -136,36 +136,36 @@ type Environment struct {
 	// The remaining fields are for containers.
 
 	// PullTimeout is how long a pull may make no progress, in seconds.
-	PullTimeout float64 `yaml:"pull_timeout" json:"pull_timeout"`
+	PullTimeout float64 `yaml:"pull_timeout" json:"pull_timeout" check:"seconds"`
 	// Network is "none", "bridge", "host", the name of a network, or "container:NAME" to
 	// share another container's. The prompt tells the model if Network is "none".
-	Network string `yaml:"network" json:"network,omitempty"`
+	Network string `yaml:"network" json:"network,omitempty" lacks:"local"`
 	// Memory and ShmSize are sizes like "4g" or "512m". Files in /dev/shm count as
 	// memory; its default size is 64m, or a quarter of Memory if that is less.
-	Memory    string  `yaml:"memory" json:"memory,omitempty"`
-	ShmSize   string  `yaml:"shm_size" json:"shm_size,omitempty"`
-	CPUs      float64 `yaml:"cpus" json:"cpus,omitempty"` // 1.5 is one and a half; 0 means no limit
-	PidsLimit int64   `yaml:"pids_limit" json:"pids_limit,omitempty"`
+	Memory    string  `yaml:"memory" json:"memory,omitempty" check:"size" lacks:"local bubblewrap"`
+	ShmSize   string  `yaml:"shm_size" json:"shm_size,omitempty" check:"size" lacks:"local"`
+	CPUs      float64 `yaml:"cpus" json:"cpus,omitempty" check:"min=0" lacks:"local bubblewrap"` // 1.5 is one and a half; 0 means no limit
+	PidsLimit int64   `yaml:"pids_limit" json:"pids_limit,omitempty" check:"min=0" lacks:"local bubblewrap kubernetes"`
 	// Tmpfs maps directories to the size of a tmpfs, for example /scratch: 64m. Files
 	// in it count as memory.
-	Tmpfs map[string]string `yaml:"tmpfs" json:"tmpfs,omitempty"`
+	Tmpfs map[string]string `yaml:"tmpfs" json:"tmpfs,omitempty" lacks:"local"`
 	// ReadOnly makes the image's file system read-only. /tmp becomes a tmpfs, unless
 	// Tmpfs or Mounts contain it.
-	ReadOnly bool `yaml:"read_only" json:"read_only,omitempty"`
+	ReadOnly bool `yaml:"read_only" json:"read_only,omitempty" lacks:"local"`
 	// Ulimits maps limits to "soft" or "soft:hard", for example nofile: "1024:4096".
-	Ulimits map[string]string `yaml:"ulimits" json:"ulimits,omitempty"`
+	Ulimits map[string]string `yaml:"ulimits" json:"ulimits,omitempty" lacks:"local bubblewrap kubernetes"`
 	// Mounts are directories of the host, as HOST:CONTAINER, read-only unless followed
 	// by ":rw".
-	Mounts []string `yaml:"mounts" json:"mounts,omitempty"`
+	Mounts []string `yaml:"mounts" json:"mounts,omitempty" lacks:"local kubernetes"`
 	// Runtime is an OCI runtime known to the engine, for example "runsc".
-	Runtime  string `yaml:"runtime" json:"runtime,omitempty"`
-	User     string `yaml:"user" json:"user,omitempty"`
-	Platform string `yaml:"platform" json:"platform,omitempty"`
+	Runtime  string `yaml:"runtime" json:"runtime,omitempty" lacks:"local bubblewrap"`
+	User     string `yaml:"user" json:"user,omitempty" lacks:"local bubblewrap"`
+	Platform string `yaml:"platform" json:"platform,omitempty" lacks:"local bubblewrap kubernetes"`
 	// CapAdd and CapDrop replace the default lists of capabilities.
-	CapAdd  []string `yaml:"cap_add" json:"cap_add,omitempty"`
-	CapDrop []string `yaml:"cap_drop" json:"cap_drop,omitempty"`
+	CapAdd  []string `yaml:"cap_add" json:"cap_add,omitempty" lacks:"local bubblewrap"`
+	CapDrop []string `yaml:"cap_drop" json:"cap_drop,omitempty" lacks:"local"`
 	// NewPrivileges lets set-uid programs gain privileges.
-	NewPrivileges bool `yaml:"new_privileges" json:"new_privileges,omitempty"`
+	NewPrivileges bool `yaml:"new_privileges" json:"new_privileges,omitempty" lacks:"bubblewrap"`
 	// TaskEnv lists the variables of the host that Harbor tasks may use, as ${NAME}. BaseImages
 	// maps images of FROM in their Dockerfiles to others, for example ubuntu:22.04: mine; "*" is
 	// a prefix, such as mirror:5000/, for those that the engine does not have.
@@ -184,7 +184,7 @@ type Environment struct {
 	HelperDir string `yaml:"helper_dir" json:"helper_dir,omitempty"`
 	// Unsafe permits capabilities with which a command can forge its own results, and
 	// mounts that give it control of the engine's machine.
-	Unsafe bool `yaml:"unsafe" json:"unsafe,omitempty"`
+	Unsafe bool `yaml:"unsafe" json:"unsafe,omitempty" lacks:"local bubblewrap"`
 }
 
 // Run configures a run on a dataset.
@@ -192,37 +192,37 @@ type Run struct {
 	// StartupCommand runs in each sandbox before the agent starts. It is a template
 	// over the fields of the instance.
 	StartupCommand string `yaml:"env_startup_command" json:"env_startup_command,omitempty"`
-	Workers        int    `yaml:"workers" json:"workers"`
+	Workers        int    `yaml:"workers" json:"workers" check:"min=1"`
 	// MaxStarts limits the containers that start at the same time; 0 means twice the
 	// number of processors.
-	MaxStarts int `yaml:"max_starts" json:"max_starts"`
+	MaxStarts int `yaml:"max_starts" json:"max_starts" check:"min=0" hint:"0 means twice the cores"`
 	// Attempts is the number of results per instance, for pass@k. preds.json contains
 	// the first.
-	Attempts int `yaml:"attempts" json:"attempts,omitempty"`
+	Attempts int `yaml:"attempts" json:"attempts,omitempty" check:"min=1 max=10000"`
 	// MaxTries limits the attempts per instance and run if the sandbox or the provider
 	// fails.
-	MaxTries int `yaml:"max_tries" json:"max_tries"`
+	MaxTries int `yaml:"max_tries" json:"max_tries" check:"min=1"`
 	// TotalCostLimit limits the cost in US dollars, and TotalCallLimit the model calls, of
 	// all attempts in a run folder; 0 means no limit. At a limit, running attempts end as
 	// interrupted; they are repeated when the limit is raised.
-	TotalCostLimit float64 `yaml:"total_cost_limit" json:"total_cost_limit,omitempty"`
-	TotalCallLimit int     `yaml:"total_calls" json:"total_calls,omitempty"`
+	TotalCostLimit float64 `yaml:"total_cost_limit" json:"total_cost_limit,omitempty" check:"min=0" hint:"0 means no limit"`
+	TotalCallLimit int     `yaml:"total_calls" json:"total_calls,omitempty" check:"min=0" hint:"0 means no limit"`
 	// MaxProviderFailures stops the run after so many consecutive instances failed
 	// because of the model's provider; 0 means never.
-	MaxProviderFailures int `yaml:"max_consecutive_provider_failures" json:"max_consecutive_provider_failures"`
+	MaxProviderFailures int `yaml:"max_consecutive_provider_failures" json:"max_consecutive_provider_failures" check:"min=0" hint:"0 means no limit"`
 	// Keep selects the sandboxes to keep after an attempt: "none", "failed" (the agent
 	// did not submit) or "all".
-	Keep string `yaml:"keep" json:"keep,omitempty"`
+	Keep string `yaml:"keep" json:"keep,omitempty" check:"oneof=none|failed|all"`
 	// ImageBudget limits the size of all images that mini pulled, for example "80GB";
 	// empty means no limit.
-	ImageBudget string `yaml:"image_budget" json:"image_budget,omitempty"`
+	ImageBudget string `yaml:"image_budget" json:"image_budget,omitempty" check:"disksize" lacks:"local bubblewrap"`
 	// Prefetch is the number of images to pull in advance.
-	Prefetch int `yaml:"prefetch" json:"prefetch"`
+	Prefetch int `yaml:"prefetch" json:"prefetch" check:"min=0" hint:"0 disables it"`
 	// PullsPerMinute limits the pulls of all workers together; 0 means no limit.
-	PullsPerMinute float64 `yaml:"pulls_per_minute" json:"pulls_per_minute,omitempty"`
+	PullsPerMinute float64 `yaml:"pulls_per_minute" json:"pulls_per_minute,omitempty" check:"min=0 max=1000000" hint:"0 means no limit"`
 	// MinFreeDisk is the free space on the engine's disk required to start a sandbox,
 	// for example "5GB"; with less, starts wait. "0" means that none is required.
-	MinFreeDisk string `yaml:"min_free_disk" json:"min_free_disk,omitempty"`
+	MinFreeDisk string `yaml:"min_free_disk" json:"min_free_disk,omitempty" check:"disksize"`
 	// TrajResponse adds the provider's raw responses to the .traj.json files. The
 	// journals always contain them.
 	TrajResponse bool `yaml:"traj_response" json:"traj_response,omitempty"`
@@ -230,7 +230,7 @@ type Run struct {
 	ResumeAttempts bool `yaml:"resume_attempts" json:"resume_attempts,omitempty"`
 	// Fsync is when to fsync journals: "never", at the end of an "attempt", or after
 	// every "record". It matters only for a power failure.
-	Fsync trajectories.SyncPolicy `yaml:"fsync" json:"fsync,omitempty"`
+	Fsync trajectories.SyncPolicy `yaml:"fsync" json:"fsync,omitempty" check:"oneof=never|attempt|record"`
 	// Shared lets other users of this machine read a new run folder: its mode is 0755, not
 	// 0700.
 	Shared bool `yaml:"shared" json:"shared,omitempty"`
@@ -257,13 +257,13 @@ type Replay struct {
 type Eval struct {
 	// Workers is the number of concurrent evaluations; 0 means half of the processors,
 	// because tests that compete for processors time out.
-	Workers int `yaml:"workers" json:"workers"`
+	Workers int `yaml:"workers" json:"workers" check:"min=0" hint:"0 means half of the cores"`
 	// Timeout limits the evaluation script, in seconds.
-	Timeout float64 `yaml:"timeout" json:"timeout"`
+	Timeout float64 `yaml:"timeout" json:"timeout" check:"seconds"`
 	// Network is "bridge", as in the official harness, or "none".
-	Network string `yaml:"network" json:"network"`
+	Network string `yaml:"network" json:"network" check:"oneof=bridge|none"`
 	// RerunFailed is how often to rerun failed tests, to detect flaky ones.
-	RerunFailed int `yaml:"rerun_failed" json:"rerun_failed,omitempty"`
+	RerunFailed int `yaml:"rerun_failed" json:"rerun_failed,omitempty" check:"range=0-100"`
 	// Cache is a directory of verdicts shared by runs; empty means that each run has
 	// its own.
 	Cache string `yaml:"cache" json:"cache,omitempty"`

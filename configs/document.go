@@ -57,11 +57,9 @@ func (d *Document) Value(key string) (value string, ok bool) {
 	if err != nil {
 		return "", false
 	}
-	n := root
-	for _, part := range strings.Split(key, ".") {
-		if n = child(n, part); n == nil {
-			return "", false
-		}
+	n := nodeAt(root, key)
+	if n == nil {
+		return "", false
 	}
 	if n.Kind == yaml.ScalarNode {
 		return n.Value, true
@@ -123,12 +121,9 @@ func (d *Document) leaf(key string, values []string) (*yaml.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := l.root
-	for range strings.Split(key, ".") {
-		if n == nil || len(n.Content) < 2 {
-			return nil, &configError{fmt.Sprintf("%s %s: the value is missing", name, clipKey(key))}
-		}
-		n = n.Content[1]
+	n := l.node(key)
+	if n == nil { // an old name, which stands for another key
+		return nil, &configError{fmt.Sprintf("%s %s: mini has another name for it; see %s", name, clipKey(key), MigrationGuide)}
 	}
 	for _, scalar := range append(n.Content, n) {
 		if scalar.Kind == yaml.ScalarNode && scalar.Style == yaml.DoubleQuotedStyle {

@@ -20,7 +20,7 @@ func (l *Layer) takeEngine() (*yaml.Node, error) {
 	if engine == nil || engine.Kind != yaml.ScalarNode || engine.Tag == "!!null" {
 		return nil, nil //nolint:nilnil // no word
 	}
-	removeKey(a, engineKey)
+	remove(a, []string{engineKey})
 	if engine.Value != agent.EngineGo && engine.Value != agent.EngineJinja {
 		return nil, l.errorf(engine, "agent.%s: %.60q is neither %s nor %s", engineKey, engine.Value, agent.EngineGo, agent.EngineJinja)
 	}
@@ -33,13 +33,14 @@ func (l *Layer) takeEngine() (*yaml.Node, error) {
 // prompts returns the templates of a layer, by their names in agent.Config.
 func (l *Layer) prompts() map[string]*yaml.Node {
 	found := map[string]*yaml.Node{}
-	a := child(l.root, "agent")
-	for _, key := range keysOf(a) {
-		if isTemplate(key) {
-			found[key] = child(a, key)
+	if a := l.node("agent"); a != nil && a.Kind == yaml.MappingNode {
+		for i := 0; i < len(a.Content); i += 2 {
+			if key := a.Content[i].Value; isTemplate(key) {
+				found[key] = a.Content[i+1]
+			}
 		}
 	}
-	if startup := child(child(l.root, "run"), "env_startup_command"); startup != nil {
+	if startup := l.node(startupKey); startup != nil {
 		found["env_startup_command"] = startup
 	}
 	return found
@@ -49,7 +50,7 @@ func (l *Layer) prompts() map[string]*yaml.Node {
 // it when layers are merged. word is the engine of the whole file, if it has one.
 func (l *Layer) setEngine(word *yaml.Node) {
 	prompts := l.prompts()
-	engine, given := agent.EngineGo, child(child(l.root, "agent"), engineKey)
+	engine, given := agent.EngineGo, l.node("agent."+engineKey)
 	switch {
 	case word != nil:
 		engine = word.Value
@@ -62,7 +63,8 @@ func (l *Layer) setEngine(word *yaml.Node) {
 		}
 		if given == nil {
 			given = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: prompts[name].Line}
-			l.set("agent", engineKey, given)
+			setNode(l.root, []string{"agent", engineKey}, given)
+			given = l.node("agent." + engineKey)
 		}
 		given.Content = append(given.Content, scalar("!!str", name, prompts[name].Line), scalar("!!str", engine, prompts[name].Line))
 	}

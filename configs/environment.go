@@ -12,25 +12,13 @@ import (
 // what a sandbox supports (see Resolved.KeyErrors).
 func (r *Resolved) validateEnvironment() []error {
 	e := r.Environment
+	oldClass, _ := findOldClass(environmentClassKey, e.Class)
 	errs := slices.Concat(
-		r.oneOf("environment.environment_class", e.Class, EnvironmentClasses, migratedClass(e.Class, false)),
-		r.positiveSeconds("environment.timeout", e.Timeout),
-		r.positiveSeconds("environment.pull_timeout", e.PullTimeout),
+		r.oneOf(environmentClassKey, e.Class, EnvironmentClasses, oldClass.Why),
 		r.validateKubernetes(),
 	)
 	addError := func(key, format string, args ...any) {
 		errs = append(errs, r.errorf("environment."+key, format, args...))
-	}
-	for _, f := range []struct{ key, size string }{{"memory", e.Memory}, {"shm_size", e.ShmSize}} {
-		if _, err := ParseSize(f.size); err != nil {
-			addError(f.key, `%.60q is not a size; write "4g" or "512m"`, f.size)
-		}
-	}
-	if e.CPUs < 0 {
-		addError("cpus", "%v is negative", e.CPUs)
-	}
-	if e.PidsLimit < 0 {
-		addError("pids_limit", "%d is negative", e.PidsLimit)
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Env)) {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(e.Env[name], "\x00") {

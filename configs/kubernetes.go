@@ -2,7 +2,6 @@ package configs
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"github.com/minibench/mini/internal/lazyregexp"
@@ -18,7 +17,7 @@ type Kubernetes struct {
 	Namespace  string `yaml:"namespace" json:"namespace,omitempty"`
 	// Security is "baseline", "restricted" (no root; Environment.User is required) or
 	// "user_namespace" (root in the pod is an unprivileged user on the node).
-	Security string `yaml:"security" json:"security,omitempty"`
+	Security string `yaml:"security" json:"security,omitempty" check:"oneof=baseline|restricted|user_namespace"`
 	// NetworkRequired ends an attempt if the network is "none" and the sandbox cannot prove
 	// that it has none. It has no effect on other networks.
 	NetworkRequired bool `yaml:"network_required" json:"network_required"`
@@ -36,38 +35,38 @@ type Kubernetes struct {
 	DoNotDisrupt bool `yaml:"do_not_disrupt" json:"do_not_disrupt"`
 	// MaxPods limits the pods of a run; 0 means no limit besides the workers. MaxStarts limits
 	// the pods that are being created.
-	MaxPods   int `yaml:"max_pods" json:"max_pods,omitempty"`
-	MaxStarts int `yaml:"max_starts" json:"max_starts,omitempty"`
+	MaxPods   int `yaml:"max_pods" json:"max_pods,omitempty" check:"min=0" hint:"0 means no limit"`
+	MaxStarts int `yaml:"max_starts" json:"max_starts,omitempty" check:"min=1"`
 	// QPS and Burst limit the requests to the API server, per second.
-	QPS   float64 `yaml:"qps" json:"qps,omitempty"`
-	Burst int     `yaml:"burst" json:"burst,omitempty"`
+	QPS   float64 `yaml:"qps" json:"qps,omitempty" check:"positive"`
+	Burst int     `yaml:"burst" json:"burst,omitempty" check:"min=1"`
 	// ScheduleTimeout limits the wait for a node, StartTimeout the time from the start of
 	// the container to the helper's first message, in seconds. A sandbox ends when mini has
 	// been disconnected for Lease seconds.
-	ScheduleTimeout float64 `yaml:"schedule_timeout" json:"schedule_timeout,omitempty"`
-	StartTimeout    float64 `yaml:"start_timeout" json:"start_timeout,omitempty"`
-	Lease           float64 `yaml:"lease" json:"lease,omitempty"`
+	ScheduleTimeout float64 `yaml:"schedule_timeout" json:"schedule_timeout,omitempty" check:"seconds"`
+	StartTimeout    float64 `yaml:"start_timeout" json:"start_timeout,omitempty" check:"seconds"`
+	Lease           float64 `yaml:"lease" json:"lease,omitempty" check:"seconds"`
 	// ImagePullSecrets are names of secrets in the namespace. ImagePullPolicy is "Always",
 	// "IfNotPresent" or "Never".
 	ImagePullSecrets []string `yaml:"image_pull_secrets" json:"image_pull_secrets,omitempty"`
-	ImagePullPolicy  string   `yaml:"image_pull_policy" json:"image_pull_policy,omitempty"`
+	ImagePullPolicy  string   `yaml:"image_pull_policy" json:"image_pull_policy,omitempty" check:"oneof=Always|IfNotPresent|Never"`
 	// RegistryMirror replaces the registry of images: HOST[:PORT][/PATH].
 	RegistryMirror string `yaml:"registry_mirror" json:"registry_mirror,omitempty"`
 	// EphemeralStorage limits the disk space of a pod, as a quantity of Kubernetes; empty
 	// means no limit.
 	EphemeralStorage string `yaml:"ephemeral_storage" json:"ephemeral_storage,omitempty"`
 	// Helper is how the helper gets into a pod: "configmap", or "image" for HelperImage.
-	Helper      string `yaml:"helper" json:"helper,omitempty"`
+	Helper      string `yaml:"helper" json:"helper,omitempty" check:"oneof=configmap|image"`
 	HelperImage string `yaml:"helper_image" json:"helper_image,omitempty"`
 	// ServiceAccount is the pod's service account, without its token; empty means the
 	// namespace's default.
 	ServiceAccount string `yaml:"service_account" json:"service_account,omitempty"`
 	// CPURequest is the number of CPUs that the scheduler reserves; Environment.CPUs is the
 	// limit.
-	CPURequest float64 `yaml:"cpu_request" json:"cpu_request,omitempty"`
+	CPURequest float64 `yaml:"cpu_request" json:"cpu_request,omitempty" check:"positive"`
 	// DisruptionRetries is the number of attempts at an instance, and of runs of an
 	// evaluation, that the cluster may disrupt without using up a try.
-	DisruptionRetries int `yaml:"disruption_retries" json:"disruption_retries,omitempty"`
+	DisruptionRetries int `yaml:"disruption_retries" json:"disruption_retries,omitempty" check:"min=0" hint:"0 means that each disruption counts as a try"`
 	// PodPatch is a strategic merge patch that is applied to each pod.
 	PodPatch map[string]any `yaml:"pod_patch" json:"pod_patch,omitempty"`
 }
@@ -77,13 +76,6 @@ const kubernetesClass = "kubernetes"
 
 // UsesCluster reports whether sandboxes of a class are pods of a cluster.
 func UsesCluster(class string) bool { return class == kubernetesClass }
-
-// Valid values of settings in the section environment.kubernetes.
-var (
-	securityProfiles  = []string{"baseline", "restricted", "user_namespace"}
-	imagePullPolicies = []string{"Always", "IfNotPresent", "Never"}
-	helperDeliveries  = []string{"configmap", "image"}
-)
 
 var (
 	// namespaceName matches the names of namespaces (RFC 1123 labels).
@@ -97,34 +89,9 @@ var (
 func (r *Resolved) validateKubernetes() []error {
 	e, k := r.Environment, r.Environment.Kubernetes
 	const section = "environment.kubernetes."
-	errs := slices.Concat(
-		r.oneOf(section+"security", k.Security, securityProfiles, ""),
-		r.oneOf(section+"image_pull_policy", k.ImagePullPolicy, imagePullPolicies, ""),
-		r.oneOf(section+"helper", k.Helper, helperDeliveries, ""),
-		r.positiveSeconds(section+"schedule_timeout", k.ScheduleTimeout),
-		r.positiveSeconds(section+"start_timeout", k.StartTimeout),
-		r.positiveSeconds(section+"lease", k.Lease),
-		notNegative(r, section+"max_pods", k.MaxPods, "0 means no limit"),
-		notNegative(r, section+"disruption_retries", k.DisruptionRetries, "0 means that each disruption counts as a try"),
-	)
+	var errs []error
 	addError := func(key, format string, args ...any) {
 		errs = append(errs, r.errorf(section+key, format, args...))
-	}
-	for _, f := range []struct {
-		key   string
-		value int
-	}{{"max_starts", k.MaxStarts}, {"burst", k.Burst}} {
-		if f.value < 1 {
-			addError(f.key, "%d is less than 1", f.value)
-		}
-	}
-	for _, f := range []struct {
-		key   string
-		value float64
-	}{{"qps", k.QPS}, {"cpu_request", k.CPURequest}} {
-		if !(f.value > 0) {
-			addError(f.key, "%v is not a positive number", f.value)
-		}
 	}
 	if k.Namespace != "" && !namespaceName.MatchString(k.Namespace) {
 		addError("namespace", "%.80q is not the name of a namespace", k.Namespace)

@@ -37,8 +37,6 @@ type Layer struct {
 	Vary []Varied
 	// isPeer marks a file with keys of mini-swe-agent; its templates are in Jinja.
 	isPeer bool
-	// isVersion1 marks a file of mini-swe-agent 1, in which commands are text.
-	isVersion1 bool
 	// unused are the settings of mini-swe-agent in the file that have no effect.
 	unused []string
 }
@@ -210,37 +208,11 @@ func resolveAliases(n *yaml.Node, ancestors []*yaml.Node, count *int) (*yaml.Nod
 // checkLayer checks a layer against the schema and reads its prompt files. If there
 // are errors, the returned layer contains the valid settings.
 func checkLayer(l Layer, dir string) (Layer, error) {
-	l.adoptPeer()
-	moveErr := l.moveWhitelist()
+	adoptErr := l.adopt()
 	engine, engineErr := l.takeEngine()
-	errs := slices.Concat(SplitErrors(l.check()), SplitErrors(moveErr), SplitErrors(engineErr), l.readPrompts(dir))
+	errs := slices.Concat(SplitErrors(l.check()), SplitErrors(adoptErr), SplitErrors(engineErr), l.readPrompts(dir))
 	l.setEngine(engine)
 	return l, join(errs)
-}
-
-// whitelistKey is a key that mini-swe-agent has in its section "agent".
-const whitelistKey = "whitelist_actions"
-
-// moveWhitelist moves the whitelist to the section "policy". It fails if that section has
-// one, too, or is not a mapping.
-func (l Layer) moveWhitelist() error {
-	agent, policy := child(l.root, "agent"), child(l.root, "policy")
-	list := child(agent, whitelistKey)
-	if list == nil {
-		return nil
-	}
-	i := slices.Index(agent.Content, list)
-	key := agent.Content[i-1]
-	agent.Content = slices.Delete(agent.Content, i-1, i+1)
-	if policy == nil {
-		policy = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: key.Line}
-		l.root.Content = append(l.root.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: "policy", Line: key.Line}, policy)
-	}
-	if policy.Kind != yaml.MappingNode || child(policy, whitelistKey) != nil {
-		return l.errorf(key, "agent.%s: mini calls it policy.%s, which is also set", whitelistKey, whitelistKey)
-	}
-	policy.Content = append(policy.Content, key, list)
-	return nil
 }
 
 // readPrompts replaces {file: PATH} as the value of a template by the content of the
@@ -293,16 +265,23 @@ func child(m *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
+// nodeAt returns the value of a dotted key below m, or nil if the key is missing.
+func nodeAt(m *yaml.Node, key string) *yaml.Node {
+	for part := range strings.SplitSeq(key, ".") {
+		m = child(m, part)
+	}
+	return m
+}
+
+// node returns the value of a dotted key of the layer, or nil.
+func (l Layer) node(key string) *yaml.Node { return nodeAt(l.root, key) }
+
 // Value returns the text of a scalar setting of the layer; "" if the layer does not have it.
 func (l Layer) Value(key string) string {
-	n := l.root
-	for part := range strings.SplitSeq(key, ".") {
-		n = child(n, part)
+	if n := l.node(key); n != nil && n.Kind == yaml.ScalarNode {
+		return n.Value
 	}
-	if n == nil || n.Kind != yaml.ScalarNode {
-		return ""
-	}
-	return n.Value
+	return ""
 }
 
 // errorf returns an error with the layer's name and, if it has lines, the line.

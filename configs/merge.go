@@ -87,18 +87,9 @@ func (r *Resolved) With(layers ...Layer) (*Resolved, error) {
 	return Merge(slices.Concat(r.layers, layers)...)
 }
 
-// node returns the value of a key; nil if no layer sets it.
-func (o *Overlay) node(key string) *yaml.Node {
-	n := o.root
-	for part := range strings.SplitSeq(key, ".") {
-		n = child(n, part)
-	}
-	return n
-}
-
 // Value returns the text of a scalar setting; "" if no layer sets it.
 func (o *Overlay) Value(key string) string {
-	if n := o.node(key); n != nil && n.Kind == yaml.ScalarNode {
+	if n := nodeAt(o.root, key); n != nil && n.Kind == yaml.ScalarNode {
 		return n.Value
 	}
 	return ""
@@ -106,7 +97,7 @@ func (o *Overlay) Value(key string) string {
 
 // Decode decodes a setting or a section. It leaves into as it is if no layer sets the key.
 func (o *Overlay) Decode(key string, into any) error {
-	n := o.node(key)
+	n := nodeAt(o.root, key)
 	if n == nil {
 		return nil
 	}

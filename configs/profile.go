@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 )
 
 // profilePrefix is the prefix of the layer names of built-in profiles.
@@ -17,23 +15,6 @@ const profilePrefix = "--profile "
 
 // yamlExt is the extension of configuration files.
 const yamlExt = ".yaml"
-
-// maxProfiles limits how many files of a directory are read.
-const maxProfiles = 1000
-
-// maxProfileName limits the name of a profile, in characters.
-const maxProfileName = 64
-
-// isProfileName reports whether name is a valid profile name. It does not use a regular
-// expression: compiling one with Unicode classes and a counter takes milliseconds.
-func isProfileName(name string) bool {
-	for i, r := range name {
-		if !unicode.IsLetter(r) && !unicode.IsNumber(r) && (i == 0 || !strings.ContainsRune("._-", r)) {
-			return false
-		}
-	}
-	return name != "" && utf8.ValidString(name) && utf8.RuneCountInString(name) <= maxProfileName
-}
 
 // Profile is a layer that defines a kind of agent: its model, prompts, tools, skills,
 // memory and limits.
@@ -53,7 +34,7 @@ func Profiles(dirs ...string) ([]Profile, error) {
 	add := func(p Profile, text []byte) {
 		p.Name = strings.TrimSuffix(filepath.Base(p.Name), yamlExt)
 		p.Description = firstComment(text)
-		if _, known := byName[p.Name]; !known && isProfileName(p.Name) {
+		if _, known := byName[p.Name]; !known {
 			byName[p.Name] = p
 		}
 	}
@@ -62,7 +43,7 @@ func Profiles(dirs ...string) ([]Profile, error) {
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, &configError{fmt.Sprintf("%s: %s", dir, reason(err))}
 		}
-		for _, e := range entries[:min(len(entries), maxProfiles)] {
+		for _, e := range entries {
 			if path := filepath.Join(dir, e.Name()); filepath.Ext(path) == yamlExt {
 				text, _ := os.ReadFile(path) //nolint:gosec // ReadProfile reports the error
 				add(Profile{Name: e.Name(), Path: path}, text)

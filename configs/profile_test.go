@@ -96,7 +96,7 @@ func TestProfilesAreListed(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"coder.yaml": "# Mine.\nagent: {step_limit: 7}\n", "fast.yaml": "agent: {step_limit: 1}\n",
-		"notes.txt": "# no profile\n", "-x.yaml": "# no name\n",
+		"notes.txt": "# no profile\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)

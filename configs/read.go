@@ -6,8 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	"gopkg.in/yaml.v3"
 )
 
 // ReadArg reads the argument of -c: key.sub=value, a file, or the name of a built-in
@@ -35,68 +33,41 @@ func ReadArg(arg string, dirs ...string) (Layer, error) {
 	return Layer{}, &configError{fmt.Sprintf("-c %s: no such file; it takes a YAML file or key.sub=value", clipKey(arg))}
 }
 
-// A peerConfig is what mini has in place of a configuration that comes with mini-swe-agent.
-type peerConfig struct {
-	builtin  string // the built-in configuration
-	protocol string // the value of agent.protocol on top of it, if it differs
-	hint     string // what to do instead, if mini has no such configuration
-}
-
-// peerConfigs are the configurations that come with mini-swe-agent, by their paths there without
-// the extension. Those in a folder are also found by their names alone.
-var peerConfigs = map[string]peerConfig{
-	"default":                       {builtin: "mini"},
-	"mini":                          {builtin: "mini"},
-	"mini_textbased":                {builtin: "mini"},
-	"default_xml":                   {builtin: "mini", protocol: "xml"},
-	"benchmarks/swebench":           {builtin: "swebench"},
-	"benchmarks/swebench_backticks": {builtin: "swebench"},
-	"benchmarks/swebench_xml":       {builtin: "swebench", protocol: "xml"},
-	"benchmarks/swebench_toolcall":  {builtin: "swebench", protocol: "tools"},
-	"benchmarks/swebench_modal":     {hint: "mini has no Modal yet; leave it out for Docker"},
-	"benchmarks/programbench":       {hint: "mini has no ProgramBench"},
-}
-
-// findPeerConfig returns the configuration of mini-swe-agent that an argument of -c names.
-func findPeerConfig(arg string) (c peerConfig, ok bool) {
+// findPeerConfig returns the configuration of mini in place of the one of mini-swe-agent that an argument
+// of -c names. Those in a folder are also found by their names alone.
+func findPeerConfig(arg string) (n OldName, ok bool) {
 	name := strings.TrimSuffix(arg, yamlExt)
-	for _, folder := range []string{"extra/", "benchmarks/"} { // version 1 has the benchmarks in extra
-		if rest, found := strings.CutPrefix(name, folder); found {
-			c, ok = peerConfigs["benchmarks/"+rest]
-			return c, ok
-		}
+	if rest, found := strings.CutPrefix(name, "extra/"); found { // version 1 has the benchmarks there
+		name = "benchmarks/" + rest
 	}
-	if c, ok = peerConfigs[name]; !ok {
-		c, ok = peerConfigs["benchmarks/"+name]
+	if n, ok = FindOldName("-c " + name); !ok && !strings.Contains(name, "/") {
+		n, ok = FindOldName("-c benchmarks/" + name)
 	}
-	return c, ok
+	return n, ok
 }
 
 // readPeerConfig reads what mini has in place of a configuration that comes with mini-swe-agent; ok
 // is false if arg names none.
 func readPeerConfig(arg string) (l Layer, ok bool, err error) {
-	c, ok := findPeerConfig(arg)
+	n, ok := findPeerConfig(arg)
 	switch {
 	case !ok:
 		return Layer{}, false, nil
-	case c.hint != "":
-		return Layer{}, true, &configError{fmt.Sprintf("-c %s: only mini-swe-agent has it; %s", arg, c.hint)}
+	case n.New == "":
+		return Layer{}, true, &configError{fmt.Sprintf("-c %s: only mini-swe-agent has it; %s", arg, n.Why)}
 	}
-	if l, err = ReadBuiltin(c.builtin); err != nil || c.protocol == "" {
-		return l, true, err
+	builtin, protocol, _ := strings.Cut(n.New, " agent.protocol=")
+	if l, err = ReadBuiltin(builtin); err == nil && protocol != "" {
+		setNode(l.root, []string{"agent", "protocol"}, scalar("!!str", protocol, 0))
 	}
-	agent := child(l.root, "agent")
-	agent.Content = append(agent.Content,
-		&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: "protocol"},
-		&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: c.protocol})
-	return l, true, nil
+	return l, true, err
 }
 
 // PeerConfigNote says which configuration of mini an argument of -c names, if mini-swe-agent has
 // another one of that name and there is no such file; "" otherwise.
 func PeerConfigNote(arg string, dirs ...string) string {
-	c, ok := findPeerConfig(arg)
-	if !ok || c.hint != "" {
+	n, ok := findPeerConfig(arg)
+	if !ok || n.New == "" {
 		return ""
 	}
 	for _, path := range candidates(arg, dirs) {
@@ -104,11 +75,7 @@ func PeerConfigNote(arg string, dirs ...string) string {
 			return ""
 		}
 	}
-	note := fmt.Sprintf("-c %s is mini's own configuration %s", arg, c.builtin)
-	if c.protocol != "" {
-		note += ", with agent.protocol=" + c.protocol
-	}
-	return note
+	return fmt.Sprintf("-c %s is mini's own configuration %s", arg, strings.Replace(n.New, " ", ", with ", 1))
 }
 
 // candidates returns the paths to try for a file name.

@@ -210,21 +210,3 @@ func (r *Resolved) validateOrder() []error {
 	}
 	return errs
 }
-
-// maxWindow is far above the context window of any model.
-const maxWindow = 1 << 40
-
-func (r *Resolved) validateWindow() []error {
-	var errs []error
-	m := r.Model
-	if m.ContextWindow < 0 || m.ContextWindow > maxWindow {
-		errs = append(errs, r.errorf("model.context_window", "%d is not a number of tokens; 0 means the window of a known model", m.ContextWindow))
-	}
-	if m.ReplyReserve < 0 || m.ReplyReserve > maxWindow {
-		errs = append(errs, r.errorf("model.context_reserve", "%d is not a number of tokens; 0 means the default", m.ReplyReserve))
-	}
-	if m.ContextWindow > 0 && m.ReplyReserve >= m.ContextWindow {
-		errs = append(errs, r.errorf("model.context_reserve", "%d leaves no room for the prompt in the window of %d tokens", m.ReplyReserve, m.ContextWindow))
-	}
-	return errs
-}

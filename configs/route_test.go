@@ -96,7 +96,7 @@ func TestInvalidRoutes(t *testing.T) {
 		"one name for two":        {"kind: roulette, " + two + "}, price_as: gpt-5, headers: {", "model.price_as: it is the price of one model"},
 		"a scripted section":      {"kind: roulette, " + two + "}, model_class: scripted, headers: {", "model.model_class: the scripted model cannot be used with a route"},
 		"the section's mistake":   {"kind: roulette, " + two + "}, max_wait: 0, headers: {", "model.max_wait: 0 is not a number of seconds"},
-		"a window":                {"}, context_window: -1, headers: {", "model.context_window: -1 is not a number of tokens"},
+		"a window":                {"}, context_window: -1, headers: {", "model.context_window: -1 is negative; 0 means the window"},
 		"a reserve":               {"}, context_window: 100, context_reserve: 100, headers: {", "model.context_reserve: 100 leaves no room for the prompt in the window of 100 tokens"},
 		"a reserve of an entry":   {"kind: roulette, models: [{context_window: 10, context_reserve: 20}]", "model.route.models[0].context_reserve: 20 leaves no room"},
 	}

@@ -14,11 +14,11 @@ import (
 // keys.
 func suggest(key, path string, fields map[string]reflect.Type) string {
 	list, _, isItem := strings.Cut(path, "[")
-	if hint, ok := migratedItems[list][key]; ok && isItem {
-		return "; " + hint
-	}
-	if hint, ok := migratedKeys[key]; ok {
-		return "; " + hint
+	for _, n := range OldNames {
+		section, name, _ := strings.Cut(n.Old, ".")
+		if n.Why != "" && (name == key && fieldsOf(reflect.TypeFor[Config]())[section] != nil || isItem && n.Old == list+"[]."+key) {
+			return "; " + n.Why
+		}
 	}
 	if sections := sectionsOf(key); len(sections) > 0 {
 		return fmt.Sprintf("; %s belongs under %s", key, strings.Join(sections, " or "))

@@ -1,14 +1,12 @@
 package configs
 
 import (
-	"errors"
 	"fmt"
 	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/minibench/mini/agent/tools"
-	"github.com/minibench/mini/agent/tools/subagents"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/internal/lazyregexp"
 )
@@ -25,9 +23,6 @@ func IsBuiltinTool(name string) bool { return slices.Contains(builtinTools, name
 // whether programs, variables and servers exist.
 func (r *Resolved) validateTools() []error {
 	var errs []error
-	if t := r.Tools.Timeout; !(t >= 0) || t > maxSeconds {
-		errs = append(errs, r.errorf("tools.timeout", "%v is not a number of seconds between 0 and %d; 0 means a minute", t, int(maxSeconds)))
-	}
 	if n := r.Tools.MaxOutput; n < 0 || n > env.MaxToolResponse {
 		errs = append(errs, r.errorf("tools.max_output", "%d is not a number of bytes up to %d; 0 means 64 KB", n, env.MaxToolResponse))
 	}
@@ -63,7 +58,7 @@ func (item toolItem) errorf(key, format string, args ...any) error {
 
 // validateCommon checks the settings that programs and servers share. names are the
 // names of the items before this one.
-func (item toolItem) validateCommon(name string, names, command, variables []string, timeout float64) []error {
+func (item toolItem) validateCommon(name string, names, command, variables []string) []error {
 	var errs []error
 	if err := tools.CheckName(name); name == "" {
 		errs = append(errs, item.errorf("name", "the name is missing"))
@@ -81,9 +76,6 @@ func (item toolItem) validateCommon(name string, names, command, variables []str
 			errs = append(errs, item.errorf("env", "an item is not a valid name of a variable; list names only, without values"))
 		}
 	}
-	if !(timeout >= 0) || timeout > maxSeconds {
-		errs = append(errs, item.errorf("timeout", "%v is not a number of seconds between 0 and %d; 0 means tools.timeout", timeout, int(maxSeconds)))
-	}
 	return errs
 }
 
@@ -92,7 +84,7 @@ func (item toolItem) validateCommon(name string, names, command, variables []str
 func isVariableName(v string) bool { return v != "" && !strings.ContainsAny(v, "=\x00\n ") }
 
 func validateHost(item toolItem, t tools.HostTool, names []string) []error {
-	errs := item.validateCommon(t.Name, names, t.Command, t.Env, t.Timeout)
+	errs := item.validateCommon(t.Name, names, t.Command, t.Env)
 	if IsBuiltinTool(t.Name) && t.Name != tools.HelpName {
 		errs = append(errs, item.errorf("name", "%q is the name of a built-in tool; choose another", t.Name))
 	}
@@ -106,7 +98,7 @@ func validateHost(item toolItem, t tools.HostTool, names []string) []error {
 }
 
 func validateServer(item toolItem, s tools.MCPServer, names []string) []error {
-	errs := item.validateCommon(s.Name, names, s.Command, s.Env, s.Timeout)
+	errs := item.validateCommon(s.Name, names, s.Command, s.Env)
 	if len(s.Command) > 0 == (s.URL != "") {
 		errs = append(errs, item.errorf("command", "set either command or url"))
 	}
@@ -159,13 +151,4 @@ func looksRandom(value string) bool {
 		}
 	}
 	return strings.HasPrefix(value, "sk-")
-}
-
-// validateAgents checks the section agents.
-func (r *Resolved) validateAgents() []error {
-	err := r.Agents.Validate()
-	if e, ok := errors.AsType[*subagents.FieldError](err); ok {
-		return []error{r.errorf("agents."+e.Field, "%v", e.Err)}
-	}
-	return nil
 }

@@ -15,7 +15,7 @@ import (
 
 func read(t *testing.T, name, text string) (datasets.Set, error) {
 	t.Helper()
-	return datasets.Load(t.Context(), []datasets.Source{datasets.Embedded(name, []byte(text))}, datasets.Selection{})
+	return datasets.Load(t.Context(), []datasets.Source{datasets.Embedded(name, []byte(text))}, datasets.AllRows)
 }
 
 const row = `{"instance_id":"a__b-1","problem_statement":"p","FAIL_TO_PASS":"[\"t::x \"]","PASS_TO_PASS":["y","y"],"version":12.5}`
@@ -136,7 +136,7 @@ func TestReadOtherFormats(t *testing.T) {
 		"parquet, zipped":  {"x.parquet.gz", zipped(t, "PAR1 and so on"), "gunzip"},
 		"gzip, cut off":    {"x.jsonl.gz", zipped(t, row)[:40], "the file is truncated"},
 		"gzip, damaged":    {"x.jsonl.gz", "\x1f\x8b\x08\xff\xff", "not a gzip file"},
-		"parquet, cut off": {"x.parquet", "PAR1....", "cut off"},
+		"parquet, cut off": {"x.parquet", "PAR1....", "not a parquet file, or damaged"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := read(t, tt.file, tt.text)
@@ -188,5 +188,5 @@ func load(t *testing.T, paths ...string) (datasets.Set, error) {
 		}
 		sources = append(sources, src)
 	}
-	return datasets.Load(t.Context(), sources, datasets.Selection{})
+	return datasets.Load(t.Context(), sources, datasets.AllRows)
 }

@@ -3,7 +3,7 @@
 // see package hub.
 //
 //	src, err := datasets.Local("verified.jsonl.gz", "")
-//	set, err := datasets.Load(ctx, []datasets.Source{src}, datasets.Selection{Slice: "0:20"})
+//	set, err := datasets.Load(ctx, []datasets.Source{src}, datasets.Selection{Slice: "0:20"}.Apply)
 package datasets
 
 import (

@@ -8,16 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // maxRow limits one row, in bytes. The largest official row has about 10 MB.
 const maxRow = 256 << 20
-
-// maxSpace limits, in bytes, the white space before the first row and, in the lines format,
-// in successive blank lines between rows: gzip compresses 20 GB of white space to a small file.
-const maxSpace = 1 << 20
-
-var errSpace = fmt.Errorf("more than %d MB of white space", maxSpace>>20)
 
 // eachRow calls f with every row of a JSON text and its number. In the lines format that is
 // the number of the line, counted from the first row and including blank lines; in a list it
@@ -41,7 +36,6 @@ func eachRow(ctx context.Context, r *bufio.Reader, f func(row int, raw []byte) e
 
 func eachLine(ctx context.Context, r *bufio.Reader, f func(int, []byte) error) error {
 	var line []byte
-	blank := 0 // bytes of preceding blank lines
 	for row := 1; ; row++ {
 		var err error
 		line, err = readLine(r, line[:0])
@@ -53,12 +47,9 @@ func eachLine(ctx context.Context, r *bufio.Reader, f func(int, []byte) error) e
 			return errors.New("an object over several lines; use one row per line, or a list of rows")
 		}
 		if len(bytes.TrimSpace(line)) > 0 {
-			blank = 0
 			if err := f(row, line); err != nil {
 				return err
 			}
-		} else if blank += len(line); blank > maxSpace {
-			return fmt.Errorf("row %d: %w", row, errSpace)
 		}
 		if ended {
 			return nil
@@ -135,23 +126,12 @@ func skipSpace(ctx context.Context, r *bufio.Reader) (byte, error) {
 	if bom, err := r.Peek(3); err == nil && string(bom) == "\ufeff" {
 		_, _ = r.Discard(3) // just peeked
 	}
-	for skipped := 0; ; {
-		if ctx.Err() != nil {
-			return 0, context.Cause(ctx)
+	for ctx.Err() == nil {
+		b, err := r.ReadByte()
+		if err != nil || !strings.ContainsRune(" \t\r\n\v\f", rune(b)) {
+			_ = r.UnreadByte() // just read
+			return b, err
 		}
-		if _, err := r.Peek(1); err != nil {
-			return 0, err
-		}
-		buffered, _ := r.Peek(r.Buffered()) // cannot fail
-		rest := bytes.TrimLeft(buffered, " \t\r\n\v\f")
-		if skipped += len(buffered) - len(rest); skipped > maxSpace {
-			return 0, errSpace
-		}
-		if len(rest) > 0 {
-			first := rest[0]
-			_, _ = r.Discard(len(buffered) - len(rest)) // just peeked
-			return first, nil
-		}
-		_, _ = r.Discard(len(buffered)) // just peeked
 	}
+	return 0, context.Cause(ctx)
 }

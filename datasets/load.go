@@ -1,17 +1,34 @@
 package datasets
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
-	"iter"
+	"io"
+	"slices"
 )
 
 // Set holds the selected rows and their sources.
 type Set struct {
 	Sources   []SourceInfo // in the order of the sources
-	Rows      int          // number of distinct ids in all sources
-	Instances []Instance   // in the order of the selection
+	IDs       []string     // distinct ids of all rows, in the order in which they first appear
+	Instances []Instance   // the selected rows, in the order of the selection
+}
+
+// SourceInfo identifies the content of a source.
+type SourceInfo struct {
+	Name     string `json:"name"` // as the user typed it
+	Revision string `json:"revision,omitempty"`
+	Split    string `json:"split,omitempty"`
+	// SHA256 is the checksum of the file, in hex. For several files it is the checksum
+	// of the output of sha256sum for them, in order: one line
+	// "<sha256 of the file>  <slash-separated name within the dataset>" per file.
+	SHA256 string `json:"sha256"`
+	Files  int    `json:"files"`
+	Rows   int    `json:"rows"`
 }
 
 // ErrData is wrapped by the errors about the files and rows of a dataset or its selection.
@@ -23,40 +40,47 @@ type dataError struct{ text string }
 func (e *dataError) Error() string { return e.text }
 func (e *dataError) Unwrap() error { return ErrData }
 
-// Load reads the selected rows of all sources. Of the other rows it keeps only the ids in
-// memory: it reads each source once for the ids and, if the source has selected rows, again
-// for these.
+// Load reads the rows of all sources that want selects. Of the other rows it keeps only the
+// ids in memory: it reads each source once for the ids and, if the source has selected rows,
+// again for these. It reads only the id column of the other rows of a parquet file.
 //
-// The selection applies to the ids in the order in which they first appear. A row that
+// want gets the ids of all rows and returns those of the wanted rows, in their order, as
+// Selection.Apply does. A missing, repeated or invalid id (see CheckID) is an error. A row that
 // several sources have is merged; a column with different values is an error (see merge).
-func Load(ctx context.Context, sources []Source, sel Selection) (Set, error) {
+func Load(ctx context.Context, sources []Source, want func(ids []string) ([]string, error)) (Set, error) {
 	var set Set
-	var all []string
-	idSets := make([]map[string]bool, len(sources)) // the ids of each source
+	var found []map[string]position // rows of each source
 	seen := map[string]bool{}
-	for i, src := range sources {
-		ids, info, err := src.scan(ctx, true)
+	for _, src := range sources {
+		ids, positions, err := src.ids(ctx)
 		if err != nil {
 			return Set{}, err
 		}
-		set.Sources = append(set.Sources, info)
-		idSets[i] = make(map[string]bool, len(ids))
+		info := SourceInfo{Name: src.Name, Revision: src.Revision, Split: src.Split, Files: src.count(), Rows: len(ids)}
+		if info.SHA256, err = src.sum(ctx); err != nil {
+			return Set{}, err
+		}
+		set.Sources, found = append(set.Sources, info), append(found, positions)
 		for _, id := range ids {
-			idSets[i][id] = true
 			if !seen[id] {
 				seen[id] = true
-				all = append(all, id)
+				set.IDs = append(set.IDs, id)
 			}
 		}
 	}
-	set.Rows = len(all)
-	selected, err := sel.Apply(all)
+	selected, err := want(set.IDs)
 	if err != nil {
 		return Set{}, err
 	}
 	rows := make(map[string]sourceRow, len(selected))
 	for i, src := range sources {
-		if err := src.loadRows(ctx, selected, idSets[i], rows); err != nil {
+		missing := map[string]bool{}
+		for _, id := range selected {
+			if _, has := found[i][id]; has {
+				missing[id] = true
+			}
+		}
+		if err := src.rows(ctx, missing, rows); err != nil {
 			return Set{}, err
 		}
 	}
@@ -66,38 +90,92 @@ func Load(ctx context.Context, sources []Source, sel Selection) (Set, error) {
 	return set, nil
 }
 
+// AllRows selects all rows.
+func AllRows(ids []string) ([]string, error) { return ids, nil }
+
+// NoRows selects no row, for callers that need only the ids.
+func NoRows([]string) ([]string, error) { return nil, nil }
+
+// Existing selects those of the given ids that exist.
+func Existing(wanted []string) func(ids []string) ([]string, error) {
+	set := map[string]bool{}
+	for _, id := range wanted {
+		set[id] = true
+	}
+	return func(ids []string) ([]string, error) {
+		return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !set[id] }), nil
+	}
+}
+
+// maxRows limits the ids in memory. The largest dataset has about 60,000 rows.
+const maxRows = 5_000_000
+
+// position is the file and the number of a row.
+type position struct{ file, row int32 }
+
+// ids reads the ids of all rows.
+func (s Source) ids(ctx context.Context) ([]string, map[string]position, error) {
+	var ids []string
+	seen := map[string]position{}
+	for i := range s.count() {
+		err := s.read(ctx, i, func(row int, id string) (bool, error) {
+			first, duplicate := seen[id]
+			switch {
+			case duplicate && int(first.file) == i:
+				return false, fmt.Errorf("rows %d and %d have the same instance_id %q", first.row, row, id)
+			case duplicate:
+				return false, &dataError{fmt.Sprintf("%s row %d and %s row %d have the same instance_id %q; use only one of the files",
+					s.label(int(first.file)), first.row, s.label(i), row, id)}
+			case len(ids) == maxRows:
+				return false, fmt.Errorf("more than %d rows", maxRows)
+			}
+			seen[id] = position{int32(i), int32(row)} //nolint:gosec // below maxFiles and maxRows
+			ids = append(ids, id)
+			return false, nil
+		}, nil)
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	if len(ids) > 0 {
+		return ids, seen, nil
+	}
+	if s.count() == 1 {
+		return nil, nil, &dataError{s.label(0) + ": no rows"}
+	}
+	return nil, nil, &dataError{printable(s.Name) + ": no rows"}
+}
+
 // sourceRow is a row with the name of its source.
 type sourceRow struct {
 	Instance
 	from string
 }
 
-// loadRows reads the selected rows among ids, the ids of the source, and merges them into
-// rows.
-func (s Source) loadRows(ctx context.Context, selected []string, ids map[string]bool, rows map[string]sourceRow) error {
-	missing := map[string]bool{}
-	for _, id := range selected {
-		if ids[id] {
-			missing[id] = true
-		}
-	}
-	if len(missing) == 0 {
-		return nil
-	}
-	for in, err := range Rows(ctx, s, func(id string) bool { return missing[id] }) {
-		if err != nil {
-			return err
-		}
-		delete(missing, in.ID)
-		row := sourceRow{in, printable(s.Name)}
-		if first, ok := rows[in.ID]; ok {
-			if row, err = merge(first, row); err != nil {
-				return err
+// errStop stops reading a file.
+var errStop = errors.New("enough rows")
+
+// rows reads the rows with the given ids, and merges them into rows.
+func (s Source) rows(ctx context.Context, missing map[string]bool, rows map[string]sourceRow) error {
+	for i := 0; i < s.count() && len(missing) > 0; i++ {
+		wanted := func(_ int, id string) (bool, error) { return missing[id], nil }
+		err := s.read(ctx, i, wanted, func(in Instance) error {
+			in.TaskDir = s.taskDirs[in.ID]
+			row := sourceRow{in, printable(s.Name)}
+			if first, ok := rows[in.ID]; ok {
+				var err error
+				if row, err = merge(first, row); err != nil {
+					return err
+				}
 			}
-		}
-		rows[in.ID] = row
-		if len(missing) == 0 {
-			return nil // skip the rest of the file
+			rows[in.ID] = row
+			if delete(missing, in.ID); len(missing) == 0 {
+				return errStop
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errStop) {
+			return err
 		}
 	}
 	for id := range missing {
@@ -106,59 +184,85 @@ func (s Source) loadRows(ctx context.Context, selected []string, ids map[string]
 	return nil
 }
 
-// IDs returns the ids of all rows, in order. It reads only the id column of a parquet file.
-// A missing, repeated or invalid id (see CheckID) is an error that wraps ErrData.
-func IDs(ctx context.Context, s Source) ([]string, error) {
-	ids, _, err := s.scan(ctx, false)
-	return ids, err
-}
-
-// Scan returns the ids of all rows and a description of the source, with checksum.
-func Scan(ctx context.Context, s Source) ([]string, SourceInfo, error) { return s.scan(ctx, true) }
-
-// Rows iterates over the rows for whose ids want returns true, one at a time; over all rows
-// if want is nil. An error ends the iteration. Errors about a row wrap ErrData.
-func Rows(ctx context.Context, s Source, want func(id string) bool) iter.Seq2[Instance, error] {
-	if want == nil {
-		want = func(string) bool { return true }
-	}
-	return func(yield func(Instance, error) bool) {
-		for i := range s.count() {
-			err := s.eachWanted(ctx, i, want, func(in Instance) bool { return yield(in, nil) })
-			if errors.Is(err, errStop) {
-				return
-			}
-			if err != nil {
-				yield(Instance{}, err)
-				return
-			}
-		}
-	}
-}
-
-// errStop stops reading a file.
-var errStop = errors.New("enough rows")
-
-// eachWanted calls f with the wanted rows of one file.
-func (s Source) eachWanted(ctx context.Context, i int, want func(string) bool, f func(Instance) bool) error {
+// read calls want with the number and the id of every row of a file, and f with those rows for
+// which want returns true.
+func (s Source) read(ctx context.Context, i int, want func(row int, id string) (bool, error), f func(Instance) error) error {
 	sh, err := s.open(ctx, i)
 	if err != nil {
 		return err
 	}
 	defer sh.close() //nolint:errcheck // read only
-	return s.checkDamage(ctx, i, sh, sh.rows(ctx, want, func(in Instance) bool {
-		in.TaskDir = s.taskDirs[in.ID]
-		return f(in)
-	}))
+	kind, err := sh.kind()
+	switch {
+	case err != nil:
+		return err
+	case kind == kindParquet:
+		err = readParquet(ctx, sh, want, f)
+	default:
+		err = sh.readJSON(ctx, kind, want, f)
+	}
+	return sh.wrapError(ctx, err)
 }
 
-func (sh *shard) rows(ctx context.Context, want func(string) bool, f func(Instance) bool) error {
-	kind, err := sh.kind()
+func (sh *shard) readJSON(ctx context.Context, kind fileKind, want func(int, string) (bool, error), f func(Instance) error) error {
+	r, err := sh.jsonReader(kind)
 	if err != nil {
 		return err
 	}
-	if kind == kindParquet {
-		return sh.wrapError(ctx, sh.parquetRows(ctx, want, f))
+	return eachRow(ctx, r, func(row int, raw []byte) error {
+		columns, id, err := columnsOf(raw)
+		if err != nil {
+			return fmt.Errorf("row %d: %w", row, err)
+		}
+		if wanted, err := want(row, id); err != nil || !wanted {
+			return err
+		}
+		in, err := fromColumns(columns)
+		if err != nil {
+			return fmt.Errorf("row %d: %w", row, err)
+		}
+		return f(in)
+	})
+}
+
+// sum returns the checksum of the source, see SourceInfo.
+func (s Source) sum(ctx context.Context) (string, error) {
+	var lines bytes.Buffer
+	for i := range s.count() {
+		sum, err := s.fileSum(ctx, i)
+		if err != nil || s.count() == 1 {
+			return sum, err
+		}
+		fmt.Fprintf(&lines, "%s  %s\n", sum, s.sumName(i))
 	}
-	return sh.wrapError(ctx, sh.jsonRows(ctx, kind, want, f))
+	sum := sha256.Sum256(lines.Bytes())
+	return hex.EncodeToString(sum[:]), nil
+}
+
+func (s Source) fileSum(ctx context.Context, i int) (string, error) {
+	if i < len(s.SHA256) && s.SHA256[i] != "" {
+		return s.SHA256[i], nil
+	}
+	sh, err := s.open(ctx, i)
+	if err != nil {
+		return "", err
+	}
+	defer sh.close() //nolint:errcheck // read only
+	sum := sha256.New()
+	_, err = io.Copy(sum, &ctxReader{ctx, sh.reader()})
+	return hex.EncodeToString(sum.Sum(nil)), sh.wrapError(ctx, err)
+}
+
+// ctxReader is a reader that fails when its context ends.
+type ctxReader struct {
+	ctx context.Context // for one call of io.Copy
+	r   io.Reader
+}
+
+// Read implements io.Reader.
+func (c *ctxReader) Read(p []byte) (int, error) {
+	if c.ctx.Err() != nil {
+		return 0, context.Cause(c.ctx)
+	}
+	return c.r.Read(p)
 }

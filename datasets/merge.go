@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 )
 
@@ -55,12 +56,8 @@ func sameColumn(name string, a, b json.RawMessage) bool {
 }
 
 func sameJSON(a, b json.RawMessage) bool {
-	if bytes.Equal(a, b) {
-		return true
-	}
-	x, errX := decodeJSON(a)
-	y, errY := decodeJSON(b)
-	return errX == nil && errY == nil && sameValue(x, y)
+	var x, y any
+	return bytes.Equal(a, b) || json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
 func decodeJSON(raw json.RawMessage) (v any, err error) {
@@ -68,32 +65,4 @@ func decodeJSON(raw json.RawMessage) (v any, err error) {
 	dec.UseNumber() // a float64 would round large integers
 	err = dec.Decode(&v)
 	return v, err
-}
-
-func sameValue(a, b any) bool {
-	switch a := a.(type) {
-	case map[string]any:
-		b, ok := b.(map[string]any)
-		return ok && maps.EqualFunc(a, b, sameValue)
-	case []any:
-		b, ok := b.([]any)
-		return ok && slices.EqualFunc(a, b, sameValue)
-	case json.Number:
-		b, ok := b.(json.Number)
-		return ok && sameNumber(a, b)
-	}
-	return a == b
-}
-
-// sameNumber compares numbers with different notations, for example 1.50e1 and 15. It
-// distinguishes 64-bit integers that are equal only as float64.
-func sameNumber(a, b json.Number) bool {
-	if a == b {
-		return true
-	}
-	_, intA := a.Int64()
-	_, intB := b.Int64()
-	x, errX := a.Float64()
-	y, errY := b.Float64()
-	return errX == nil && errY == nil && x == y && (intA != nil || intB != nil)
 }

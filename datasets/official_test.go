@@ -71,10 +71,11 @@ func rowsOf(t *testing.T, path string) map[string]map[string]any {
 		t.Fatal(err)
 	}
 	rows := map[string]map[string]any{}
-	for in, err := range datasets.Rows(t.Context(), src, nil) {
-		if err != nil {
-			t.Fatal(err)
-		}
+	loaded, err := datasets.Load(t.Context(), []datasets.Source{src}, datasets.AllRows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, in := range loaded.Instances {
 		data, err := in.JSON()
 		if err != nil {
 			t.Fatal(err)

@@ -11,6 +11,8 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+
+	"github.com/minibench/mini/internal/text"
 )
 
 // shard is an open file of a source.
@@ -87,19 +89,7 @@ func (sh *shard) wrapError(ctx context.Context, err error) error {
 }
 
 // errorText returns the text of an error that may quote untrusted data: one line, limited.
-func errorText(err error) string {
-	text := strings.Map(func(r rune) rune {
-		if isUnprintable(r) {
-			return '?'
-		}
-		return r
-	}, err.Error())
-	const maxLen = 300
-	if len(text) > maxLen {
-		text = strings.ToValidUTF8(text[:maxLen], "") + "..."
-	}
-	return text
-}
+func errorText(err error) string { return text.Printable(text.Clip(err.Error(), 300)) }
 
 // fileKind is the format of a file.
 type fileKind int
@@ -119,7 +109,7 @@ func (sh *shard) kind() (fileKind, error) {
 	}
 	start = start[:n]
 	hasPrefix := func(magic string) bool { return bytes.HasPrefix(start, []byte(magic)) }
-	text := bytes.ToLower(bytes.TrimSpace(start))
+	lower := bytes.ToLower(bytes.TrimSpace(start))
 	switch {
 	case n == 0:
 		return 0, sh.errorf("no rows")
@@ -137,7 +127,7 @@ func (sh *shard) kind() (fileKind, error) {
 		return 0, sh.errorf("an Arrow file; write the dataset as parquet or as JSON lines")
 	case hasPrefix("version https://git-lfs"):
 		return 0, sh.errorf("a Git LFS pointer, not the data; run git lfs pull")
-	case bytes.HasPrefix(text, []byte("<!doctype")), bytes.HasPrefix(text, []byte("<html")):
+	case bytes.HasPrefix(lower, []byte("<!doctype")), bytes.HasPrefix(lower, []byte("<html")):
 		return 0, sh.errorf("a web page, not the data; download the file itself")
 	case strings.HasSuffix(sh.label, ".parquet"):
 		return 0, sh.errorf("not a parquet file")
@@ -147,10 +137,9 @@ func (sh *shard) kind() (fileKind, error) {
 	return kindJSON, nil
 }
 
-// jsonReader returns a reader of the JSON text, which also writes to tee the bytes that it
-// reads from the file, compressed or not.
-func (sh *shard) jsonReader(kind fileKind, tee io.Writer) (*bufio.Reader, error) {
-	r := io.TeeReader(sh.reader(), tee)
+// jsonReader returns a reader of the JSON text.
+func (sh *shard) jsonReader(kind fileKind) (*bufio.Reader, error) {
+	r := sh.reader()
 	if kind == kindGzip {
 		z, err := gzip.NewReader(r)
 		if err != nil {

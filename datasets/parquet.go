@@ -10,47 +10,118 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// idColumn is read separately, before the other columns.
-const idColumn = "instance_id"
-
-// table is an open parquet file.
-type table struct {
-	file *parquet.File
-	from io.ReaderAt
-	size int64
-	id   int // index of the id column
+// idRow is the id column of a parquet file, which is read separately.
+type idRow struct {
+	ID string `parquet:"instance_id,optional"`
 }
 
-// openTable reads the footer of the file.
-func (sh *shard) openTable() (*table, error) {
-	if err := checkFooter(sh.from, sh.size); err != nil {
-		return nil, err
-	}
-	t := &table{from: sh.from, size: sh.size}
+// readParquet calls want with every id, then f with the wanted rows. It skips the pages of the
+// others, so that rows may be larger than the memory.
+func readParquet(ctx context.Context, sh *shard, want func(int, string) (bool, error), f func(Instance) error) error {
+	var file *parquet.File
+	var ids *parquet.GenericReader[idRow]
 	err := recoverPanic(func() (err error) {
-		// Skip the page index: in a hostile file it can refer to pages that checkPages
-		// did not check. Reading from the start of a row group is fast enough.
-		t.file, err = parquet.OpenFile(sh.from, sh.size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+		// The page index has the largest and smallest values, which may be whole rows.
+		if file, err = parquet.OpenFile(sh.from, sh.size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true)); err == nil {
+			ids = parquet.NewGenericReader[idRow](file)
+		}
 		return err
 	})
 	if err != nil {
-		return nil, parquetError(err)
+		return fmt.Errorf("not a parquet file, or damaged; fetch it again (%w)", err)
 	}
+	defer ids.Close() //nolint:errcheck // read only
+	if err := checkIDColumn(file); err != nil {
+		return err
+	}
+	var wanted []int64
+	batch := make([]idRow, 512)
+	for row := int64(0); row < file.NumRows(); {
+		n := 0
+		err := recoverPanic(func() (err error) {
+			n, err = ids.Read(batch)
+			return err
+		})
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil && !errors.Is(err, io.EOF) || n == 0 {
+			return fmt.Errorf("after row %d: %w", row, damagedError(err))
+		}
+		for _, r := range batch[:n] {
+			if err := CheckID(r.ID); err != nil {
+				return fmt.Errorf("row %d: %w", row+1, err)
+			}
+			ok, err := want(int(row)+1, r.ID)
+			if err != nil {
+				return err
+			}
+			if ok {
+				wanted = append(wanted, row)
+			}
+			row++
+		}
+	}
+	return parquetRows(ctx, file, wanted, f)
+}
+
+// checkIDColumn returns an error if the file has no column of ids.
+func checkIDColumn(file *parquet.File) error {
 	var names []string
-	for _, c := range t.file.Root().Columns() {
-		if c.Name() == idColumn && c.Leaf() && !c.Repeated() && c.Type().Kind() == parquet.ByteArray {
-			t.id = c.Index()
-			return t, nil
+	for _, c := range file.Root().Columns() {
+		if c.Name() == "instance_id" && c.Leaf() && !c.Repeated() && c.Type().Kind() == parquet.ByteArray {
+			return nil
 		}
 		names = append(names, c.Name())
 	}
-	return nil, fmt.Errorf("no text column %s; the columns are %s", idColumn, joinNames(names))
+	return fmt.Errorf("no text column instance_id; the columns are %s", joinNames(names))
 }
 
-func damagedError(err error) error { return fmt.Errorf("damaged; fetch it again (%w)", err) }
+// parquetRows calls f with the rows of these numbers, which are sorted.
+func parquetRows(ctx context.Context, file *parquet.File, wanted []int64, f func(Instance) error) error {
+	if len(wanted) == 0 {
+		return nil
+	}
+	rows := parquet.NewGenericReader[any](file)
+	defer rows.Close() //nolint:errcheck // read only
+	buf := make([]parquet.Row, 1)
+	next := int64(0)
+	for _, row := range wanted {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		columns := map[string]any{}
+		err := recoverPanic(func() error {
+			if row != next {
+				if err := rows.SeekToRow(row); err != nil {
+					return err
+				}
+			}
+			if n, err := rows.ReadRows(buf); n == 0 {
+				return err
+			}
+			return file.Schema().Reconstruct(&columns, buf[0])
+		})
+		if err != nil {
+			return fmt.Errorf("row %d: %w", row+1, damagedError(err))
+		}
+		next = row + 1
+		in, err := parquetInstance(file, columns)
+		if err != nil {
+			return fmt.Errorf("row %d: %w", row+1, err)
+		}
+		if err := f(in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
-func parquetError(err error) error {
-	return fmt.Errorf("not a parquet file, or a damaged one: %w", err)
+func damagedError(err error) error {
+	if err == nil {
+		err = io.ErrNoProgress
+	}
+	return fmt.Errorf("damaged; fetch it again (%w)", err)
 }
 
 // recoverPanic calls f, which uses the parquet library, and converts a panic to an error.
@@ -64,90 +135,4 @@ func recoverPanic(f func() error) (err error) {
 		}
 	}()
 	return f()
-}
-
-// parquetIDs calls f with the id of every row. It reads only the id column.
-func (sh *shard) parquetIDs(ctx context.Context, f func(row int, id string) error) error {
-	t, err := sh.openTable()
-	if err != nil {
-		return err
-	}
-	row := 0
-	for g := range t.file.RowGroups() {
-		ids, err := t.ids(ctx, g)
-		if err != nil {
-			return fmt.Errorf("after row %d: %w", row, err)
-		}
-		for _, id := range ids {
-			row++
-			if err := CheckID(id); err != nil {
-				return fmt.Errorf("row %d: %w", row, err)
-			}
-			if err := f(row, id); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// ids reads the ids of a row group.
-func (t *table) ids(ctx context.Context, g int) ([]string, error) {
-	group := t.file.RowGroups()[g]
-	if _, err := t.checkPages(ctx, g, t.id); err != nil {
-		return nil, err
-	}
-	var ids []string
-	err := recoverPanic(func() error {
-		pages := group.ColumnChunks()[t.id].Pages()
-		defer pages.Close() //nolint:errcheck // read only
-		values := make([]parquet.Value, 512)
-		for ctx.Err() == nil {
-			page, err := pages.ReadPage()
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			ids, err = appendIDs(ids, page, values)
-			parquet.Release(page)
-			if err != nil {
-				return err
-			}
-		}
-		return context.Cause(ctx)
-	})
-	if err == nil && int64(len(ids)) != group.NumRows() {
-		err = fmt.Errorf("a row group has %d rows instead of %d", len(ids), group.NumRows())
-	}
-	if err != nil {
-		return nil, damagedError(err)
-	}
-	return ids, nil
-}
-
-func appendIDs(ids []string, page parquet.Page, values []parquet.Value) ([]string, error) {
-	r := page.Values()
-	for {
-		n, err := r.ReadValues(values) // may return values together with io.EOF
-		for _, v := range values[:n] {
-			id := ""
-			if v.Kind() == parquet.ByteArray { // the library does not check the kind
-				b := v.ByteArray()
-				id = string(b[:min(len(b), maxID+1)]) // CheckID rejects a longer id
-			}
-			ids = append(ids, id)
-		}
-		switch {
-		case errors.Is(err, io.EOF):
-			return ids, nil
-		case err != nil:
-			return nil, err
-		case n == 0:
-			return nil, io.ErrNoProgress
-		case len(ids) > maxRows:
-			return nil, fmt.Errorf("more than %d rows", maxRows)
-		}
-	}
 }

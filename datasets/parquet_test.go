@@ -14,7 +14,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/deprecated"
 
 	"github.com/minibench/mini/datasets"
 )
@@ -80,8 +79,8 @@ func TestParquet(t *testing.T) {
 					t.Fatalf("row (-want +got):\n%s", diff)
 				}
 			}
-			if set.Rows != 101 || len(set.Instances) != 101 {
-				t.Errorf("%d rows, %d instances", set.Rows, len(set.Instances))
+			if len(set.IDs) != 101 || len(set.Instances) != 101 {
+				t.Errorf("%d rows, %d instances", len(set.IDs), len(set.Instances))
 			}
 		})
 	}
@@ -96,45 +95,38 @@ type inner struct {
 // kinds has columns of the parquet types that the official datasets do not use.
 type kinds struct {
 	plainRow
-	Yes     bool             `parquet:"yes"`
-	Small   int8             `parquet:"small"`
-	Unsign  uint64           `parquet:"unsign"`
-	Exact   int64            `parquet:"exact"`
-	Float   float32          `parquet:"float"`
-	Double  float64          `parquet:"double"`
-	NaN     float64          `parquet:"nan"`
-	Milli   time.Time        `parquet:"milli,timestamp(millisecond)"`
-	Local   time.Time        `parquet:"local,timestamp(microsecond:local)"`
-	Nano    time.Time        `parquet:"nano,timestamp(nanosecond)"`
-	Day     int32            `parquet:"day,date"`
-	Clock   int64            `parquet:"clock,time(microsecond)"`
-	Money   int64            `parquet:"money,decimal(2:18)"`
-	Debt    int32            `parquet:"debt,decimal(3:9)"`
-	Large   [9]byte          `parquet:"large,decimal(1:20)"`
-	Raw     []byte           `parquet:"raw"`
-	ASCII   []byte           `parquet:"ascii"`
-	UUID    [16]byte         `parquet:"uuid,uuid"`
-	Old     deprecated.Int96 `parquet:"old"`
-	JSON    string           `parquet:"json,json"`
-	Inner   *inner           `parquet:"inner,optional"`
-	Nothing *inner           `parquet:"nothing,optional"`
-	Lists   [][]int32        `parquet:"lists,list" parquet-element:",list"`
-	Groups  []inner          `parquet:"groups,list"`
-	Bare    []string         `parquet:"bare"`
-	Empty   []string         `parquet:"empty,list"`
+	Yes     bool      `parquet:"yes"`
+	Small   int8      `parquet:"small"`
+	Unsign  uint64    `parquet:"unsign"`
+	Exact   int64     `parquet:"exact"`
+	Float   float32   `parquet:"float"`
+	Double  float64   `parquet:"double"`
+	NaN     float64   `parquet:"nan"`
+	Milli   time.Time `parquet:"milli,timestamp(millisecond)"`
+	Local   time.Time `parquet:"local,timestamp(microsecond:local)"`
+	Nano    time.Time `parquet:"nano,timestamp(nanosecond)"`
+	Day     int32     `parquet:"day,date"`
+	Raw     []byte    `parquet:"raw"`
+	ASCII   []byte    `parquet:"ascii"`
+	JSON    string    `parquet:"json,json"`
+	Inner   *inner    `parquet:"inner,optional"`
+	Nothing *inner    `parquet:"nothing,optional"`
+	Lists   [][]int32 `parquet:"lists,list" parquet-element:",list"`
+	Groups  []inner   `parquet:"groups,list"`
+	Bare    []string  `parquet:"bare"`
+	Empty   []string  `parquet:"empty,list"`
 }
 
 func TestParquetKinds(t *testing.T) {
 	at := time.Date(2024, 5, 6, 7, 8, 9, 10_000, time.UTC)
 	row := kinds{
 		plainRow: plainRow{ID: "i", Problem: "p"}, Yes: true, Small: -7, Unsign: math.MaxUint64, Exact: math.MinInt64 + 1,
-		Float: 0.1, Double: 1e300, NaN: math.NaN(), Milli: at, Local: at, Nano: at.Add(1), Day: 19849, Clock: 3*3600e6 + 1,
-		Money: -5, Debt: 123456, Large: [9]byte{0: 0xff, 1: 0xff, 2: 0xff, 3: 0xff, 4: 0xff, 5: 0xff, 6: 0xff, 7: 0xff, 8: 0xf6},
-		Raw: []byte{0xff, 0}, ASCII: []byte("a<b&\""), UUID: [16]byte{0: 1, 15: 0xab}, Old: deprecated.Int96{1, 0, 2440589},
+		Float: 0.1, Double: 1e300, NaN: math.NaN(), Milli: at, Local: at, Nano: at.Add(1), Day: 19849,
+		Raw: []byte{0xff, 0}, ASCII: []byte("a<b&\""),
 		JSON: `{"k":1}`, Inner: &inner{A: 2},
 		Lists: [][]int32{{1, 2}, {}, {3}}, Groups: []inner{{A: 1}, {A: 2, B: []string{"y", "z"}}}, Bare: []string{"b", "c"},
 	}
-	set, err := datasets.Load(t.Context(), []datasets.Source{datasets.Embedded("kinds", table(t, []kinds{row}))}, datasets.Selection{})
+	set, err := datasets.Load(t.Context(), []datasets.Source{datasets.Embedded("kinds", table(t, []kinds{row}))}, datasets.AllRows)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,8 +134,8 @@ func TestParquetKinds(t *testing.T) {
 		"yes": "true", "small": "-7", "unsign": "18446744073709551615", "exact": "-9223372036854775807",
 		"float": "0.1", "double": "1e+300", "nan": "null",
 		"milli": `"2024-05-06T07:08:09Z"`, "local": `"2024-05-06T07:08:09.000010"`, "nano": `"2024-05-06T07:08:09.000010001Z"`,
-		"day": `"2024-05-06"`, "clock": `"03:00:00.000001"`, "money": "-0.05", "debt": "123.456", "large": "-1",
-		"raw": `"/wA="`, "ascii": `"a<b&\""`, "uuid": `"01000000-0000-0000-0000-0000000000ab"`, "old": `"1970-01-02T00:00:00.000000001"`,
+		"day": `"2024-05-06"`,
+		"raw": `"/wA="`, "ascii": `"a<b&\""`,
 		"json": `{"k":1}`, "inner": `{"a":2,"b":null}`, "nothing": "null",
 		"lists": "[[1,2],[],[3]]", "groups": `[{"a":1,"b":null},{"a":2,"b":["y","z"]}]`, "bare": `["b","c"]`, "empty": "[]",
 		"instance_id": `"i"`, "problem_statement": `"p"`, "FAIL_TO_PASS": "[]", "hints_text": "null",
@@ -234,18 +226,13 @@ func TestParquetSaysWhatIsWrong(t *testing.T) {
 		"an unsafe id":        {table(t, unsafe), "row 3: instance_id"},
 		"no id":               {table(t, empty), "row 2: instance_id is missing or empty"},
 		"no rows":             {table(t, []plainRow{}), "no rows"},
-		"cut at the end":      {good[:len(good)-1], "cut off"},
-		"cut in the middle":   {good[:len(good)/2], "cut off"},
-		"only the magic":      {good[:4], "cut off"},
-		"footer of 4 GB":      {patched(footer, 0xff, 0xff, 0xff, 0xff), "cut off"},
-		"footer is rubbish":   {patched(footer-20, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff), "not a parquet file, or a damaged one"},
+		"cut at the end":      {good[:len(good)-1], "not a parquet file, or damaged"},
+		"cut in the middle":   {good[:len(good)/2], "not a parquet file, or damaged"},
+		"only the magic":      {good[:4], "not a parquet file, or damaged"},
+		"footer is rubbish":   {patched(footer-20, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff), "not a parquet file, or damaged"},
 		"pages are rubbish":   {patched(4, bytes.Repeat([]byte{0xee}, 64)...), "after row 0"},
-		"a page of 2 GB":      {huge(t, good), "more than 512 MB"},
-		"a list of 2^28":      {withFooter(t, listOf28), "claims 268435456 elements"},
-		"a list of 2^31":      {withFooter(t, listOf31), "claims 2147483647 elements"},
 		"a map":               {table(t, []mapped{{plainRows(1)[0], map[string]string{"k": "v"}}}), "column map: mini cannot read columns of type map"},
-		"many columns":        {wide(t, 1001), "more than 1000 columns"},
-		"the footer is empty": {append([]byte("PAR1"), append(binary.LittleEndian.AppendUint32(nil, 0), "PAR1"...)...), "damaged one"},
+		"the footer is empty": {append([]byte("PAR1"), append(binary.LittleEndian.AppendUint32(nil, 0), "PAR1"...)...), "not a parquet file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := read(t, "x.parquet", string(tt.data))
@@ -261,71 +248,18 @@ type mapped struct {
 	Map map[string]string `parquet:"map"`
 }
 
-// These footers declare one list with more elements than the file has bytes; the library
-// would allocate memory for all elements.
-const (
-	listOf28 = "\x29\xfc\x80\x80\x80\x80\x01"
-	listOf31 = "\x29\xfc\xff\xff\xff\xff\x07"
-)
-
-// withFooter returns a parquet file with the given footer.
-func withFooter(t testing.TB, footer string) []byte {
-	t.Helper()
-	data := append([]byte("PAR1"), make([]byte, 16)...)
-	data = append(data, footer+"\x00"...)
-	return append(binary.LittleEndian.AppendUint32(data, uint32(len(footer)+1)), "PAR1"...)
-}
-
-// wide returns a parquet file with n columns and no rows.
-func wide(t testing.TB, n int) []byte {
-	t.Helper()
-	group := parquet.Group{"instance_id": parquet.String(), "problem_statement": parquet.String()}
-	for i := range n - len(group) {
-		group[fmt.Sprintf("x%04d", i)] = parquet.Leaf(parquet.BooleanType)
-	}
-	var b bytes.Buffer
-	if err := parquet.NewWriter(&b, parquet.NewSchema("rows", group)).Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
-
-// huge returns a copy of a file whose first page declares two gigabytes. The header of a
-// page is Thrift: its type, size and compressed size are variable-length integers, each
-// after a byte 0x15. The rest of the header moves into the page.
-func huge(t *testing.T, good []byte) []byte {
-	t.Helper()
-	const size = 6
-	_, n := binary.Uvarint(good[size+1:])
-	after := size + 1 + n
-	if good[4] != 0x15 || good[size] != 0x15 || good[after] != 0x15 {
-		t.Fatalf("the first page does not begin as expected: % x", good[4:16])
-	}
-	data := bytes.Clone(good)
-	claim := binary.AppendUvarint(nil, 2*math.MaxInt32) // zigzag
-	copy(data[size+1:], claim)
-	copy(data[size+1+len(claim):], good[after:after+120])
-	return data
-}
-
-// TestParquetReadsOnlyWhatIsWanted damages the columns of the second row group: rows of
-// the first group can still be read.
-func TestParquetReadsOnlyWhatIsWanted(t *testing.T) {
+// TestParquetDamagedRow damages a column of the second row group.
+func TestParquetDamagedRow(t *testing.T) {
 	rows := plainRows(4)
 	rows[2].Problem = "only here"
 	data := table(t, rows, parquet.Compression(&parquet.Uncompressed))
 	at := bytes.Index(data, []byte("only here"))
 	copy(data[at-8:], bytes.Repeat([]byte{0xff}, 8))
 	src := datasets.Embedded("x.parquet", data)
-	ids, err := datasets.IDs(t.Context(), src)
-	if err != nil || len(ids) != 4 {
-		t.Errorf("ids: %v, %v", ids, err)
+	if set, err := datasets.Load(t.Context(), []datasets.Source{src}, datasets.NoRows); err != nil || len(set.IDs) != 4 {
+		t.Errorf("ids: %v, %v", set.IDs, err)
 	}
-	set, err := datasets.Load(t.Context(), []datasets.Source{src}, datasets.Selection{IDs: []string{"a__b-1"}})
-	if err != nil || len(set.Instances) != 1 || set.Rows != 4 {
-		t.Errorf("first group: %+v, %v", set, err)
-	}
-	if _, err := datasets.Load(t.Context(), []datasets.Source{src}, datasets.Selection{IDs: []string{"a__b-2"}}); !errors.Is(err, datasets.ErrData) || !strings.Contains(err.Error(), "damaged; fetch it again") {
+	if _, err := datasets.Load(t.Context(), []datasets.Source{src}, datasets.Selection{IDs: []string{"a__b-2"}}.Apply); !errors.Is(err, datasets.ErrData) || !strings.Contains(err.Error(), "damaged; fetch it again") {
 		t.Errorf("second group: %v", err)
 	}
 }
@@ -347,7 +281,7 @@ func TestLargeStatistics(t *testing.T) {
 			t.Fatal(err)
 		}
 		set, err := readSome(t, b.String(), "-1:")
-		if err != nil || set.Rows != tt.rows || len(set.Instances[0].ProblemStatement) != tt.size {
+		if err != nil || len(set.IDs) != tt.rows || len(set.Instances[0].ProblemStatement) != tt.size {
 			t.Errorf("%d rows of %d MB, in %d MB: %v", tt.rows, tt.size>>20, b.Len()>>20, err)
 		}
 		t.Logf("file %d MB, footer %d MB", b.Len()>>20, binary.LittleEndian.Uint32(b.Bytes()[b.Len()-8:])>>20)
@@ -360,5 +294,5 @@ func readSome(t *testing.T, data, slice string) (datasets.Set, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return datasets.Load(t.Context(), []datasets.Source{src}, datasets.Selection{Slice: slice})
+	return datasets.Load(t.Context(), []datasets.Source{src}, datasets.Selection{Slice: slice}.Apply)
 }

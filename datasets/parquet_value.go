@@ -3,29 +3,21 @@ package datasets
 import (
 	"bytes"
 	"encoding/base64"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
-	"math/big"
 	"time"
 	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// instance converts the values of a row to an instance, as if they were JSON.
-func (t *table) instance(values parquet.Row) (Instance, error) {
-	columns := map[string]any{}
-	err := recoverPanic(func() error { return t.file.Schema().Reconstruct(&columns, values) })
-	if err != nil {
-		return Instance{}, damagedError(err)
-	}
+// parquetInstance converts the columns of a row to an instance, as if they were JSON.
+func parquetInstance(file *parquet.File, columns map[string]any) (Instance, error) {
 	row := map[string]json.RawMessage{}
-	for _, c := range t.file.Root().Columns() {
+	for _, c := range file.Root().Columns() {
 		var b bytes.Buffer
 		enc := json.NewEncoder(&b)
 		enc.SetEscapeHTML(false)
@@ -77,22 +69,15 @@ func jsonValue(c *parquet.Column, v any) (any, error) {
 	case string:
 		return textOrBase64([]byte(v)), nil
 	case []byte:
-		if _, ok := logicalType(c).(*format.UUIDType); ok && len(v) == 16 {
-			return fmt.Sprintf("%x-%x-%x-%x-%x", v[:4], v[4:6], v[6:8], v[8:10], v[10:]), nil
-		}
 		return textOrBase64(v), nil
 	case float32:
 		return finiteOrNil(v), nil
 	case float64:
 		return finiteOrNil(v), nil
-	case *big.Float:
-		return json.Number(v.Text('f', -1)), nil
 	case int32:
 		return integerOrTime(logicalType(c), int64(v), uint64(uint32(v))), nil
 	case int64:
 		return integerOrTime(logicalType(c), v, uint64(v)), nil
-	case deprecated.Int96:
-		return formatTime(int96Time(v), false), nil
 	}
 	return v, nil
 }
@@ -128,9 +113,6 @@ func integerOrTime(meaning format.LogicalTypeValue, n int64, unsigned uint64) an
 		return formatTime(sinceEpoch(n, m.Unit), m.IsAdjustedToUTC)
 	case *format.DateType:
 		return time.Unix(n*86400, 0).UTC().Format(time.DateOnly)
-	case *format.TimeType:
-		at := sinceEpoch(n, m.Unit)
-		return at.Format(time.TimeOnly) + fraction(at)
 	case *format.IntType:
 		if !m.IsSigned {
 			return unsigned
@@ -150,33 +132,19 @@ func sinceEpoch(n int64, unit format.TimeUnit) time.Time {
 	return time.Unix(n/1e9, n%1e9).UTC()
 }
 
-// int96Time converts the deprecated 96-bit timestamp: nanoseconds of a Julian day.
-func int96Time(i deprecated.Int96) time.Time {
-	const epoch = 2440588 // the Julian day of 1970-01-01
-	var b [8]byte
-	binary.LittleEndian.PutUint32(b[:], i[0])
-	binary.LittleEndian.PutUint32(b[4:], i[1])
-	nanos := int64(binary.LittleEndian.Uint64(b[:]))
-	return time.Unix((int64(i[2])-epoch)*86400+nanos/1e9, nanos%1e9).UTC()
-}
-
+// formatTime formats a time with the fraction of the second: six digits, or nine if necessary;
+// none if it is 0.
 func formatTime(t time.Time, utc bool) string {
-	s := t.Format("2006-01-02T15:04:05") + fraction(t)
+	s := t.Format("2006-01-02T15:04:05")
+	switch n := t.Nanosecond(); {
+	case n == 0:
+	case n%1000 == 0:
+		s += fmt.Sprintf(".%06d", n/1000)
+	default:
+		s += fmt.Sprintf(".%09d", n)
+	}
 	if utc {
 		s += "Z"
 	}
 	return s
-}
-
-// fraction returns the fraction of the second: a dot and six digits, or nine if necessary; ""
-// if it is 0.
-func fraction(t time.Time) string {
-	switch n := t.Nanosecond(); {
-	case n == 0:
-		return ""
-	case n%1000 == 0:
-		return fmt.Sprintf(".%06d", n/1000)
-	default:
-		return fmt.Sprintf(".%09d", n)
-	}
 }

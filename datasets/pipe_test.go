@@ -10,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -43,8 +42,8 @@ func TestPipe(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range 2 { // each Load reads the rows twice, but the pipe has them only once
-				set, err := datasets.Load(t.Context(), []datasets.Source{src}, datasets.Selection{Slice: "1:"})
-				if err != nil || set.Rows != 2 || len(set.Instances) != 1 {
+				set, err := datasets.Load(t.Context(), []datasets.Source{src}, datasets.Selection{Slice: "1:"}.Apply)
+				if err != nil || len(set.IDs) != 2 || len(set.Instances) != 1 {
 					t.Errorf("%+v, %v", set, err)
 				}
 			}
@@ -84,32 +83,9 @@ func TestPipeWithoutEnd(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if _, err := datasets.IDs(ctx, src); !errors.Is(err, enough) || err.Error() != "read "+path+": enough" {
+	if _, err := datasets.Load(ctx, []datasets.Source{src}, datasets.NoRows); !errors.Is(err, enough) || err.Error() != "read "+path+": enough" {
 		t.Errorf("got %v, want %v", err, enough)
 	}
-}
-
-// TestPipeEndsBeforeContext ends the pipe before the context, as Ctrl-C in a pipeline may
-// do: half of the rows must not pass for all of them.
-func TestPipeEndsBeforeContext(t *testing.T) {
-	path := fifo(t)
-	cause := errors.New("enough")
-	synctest.Test(t, func(t *testing.T) {
-		src, err := datasets.Local(path, "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Millisecond, cause)
-		defer cancel()
-		var g errgroup.Group
-		g.Go(func() error { return os.WriteFile(path, []byte(line("a")), 0o600) })
-		if _, err := datasets.IDs(ctx, src); !errors.Is(err, cause) {
-			t.Errorf("got %v, want %v", err, cause)
-		}
-		if err := g.Wait(); err != nil {
-			t.Error(err)
-		}
-	})
 }
 
 func TestDevicesAreNoDatasets(t *testing.T) {
@@ -135,7 +111,7 @@ func TestPipeWithoutWriter(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	timer := time.AfterFunc(50*time.Millisecond, func() { cancel(cause) }) // most likely it waits by then
 	defer timer.Stop()
-	if _, err := datasets.IDs(ctx, src); !errors.Is(err, cause) {
+	if _, err := datasets.Load(ctx, []datasets.Source{src}, datasets.NoRows); !errors.Is(err, cause) {
 		t.Errorf("got %v, want %v", err, cause)
 	}
 }

@@ -22,11 +22,8 @@ type Source struct {
 	// Names are the slash-separated names of Files within the dataset, for messages and
 	// SourceInfo.SHA256. If nil, messages use the paths, and SHA256 their last elements.
 	Names []string
-	// SHA256 are the checksums that Files had after their download, in hex; nil or "" if
-	// unknown. If a file has changed, Load fails and suggests FetchCommand, a command that
-	// downloads the file again.
-	SHA256       []string
-	FetchCommand string
+	// SHA256 are the checksums of Files, in hex, as far as they are known.
+	SHA256 []string
 
 	taskDirs map[string]string // of Tasks, by id
 	data     []byte            // of an embedded dataset, which has no files
@@ -120,7 +117,7 @@ func localDir(root, split string) (Source, error) {
 	splits := Splits(names)
 	picked, err := PickSplit(splits, split)
 	if err == nil {
-		err = checkShards(splits[picked])
+		err = CheckShards(splits[picked])
 	}
 	if err != nil {
 		return Source{}, fmt.Errorf("%s: %w", printable(root), err)

@@ -52,8 +52,8 @@ func TestLocal(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range 2 { // a source can be read several times
-				ids, err := datasets.IDs(t.Context(), src)
-				if got := fmt.Sprint(src.Split, " ", ids); err != nil || got != tt.want {
+				set, err := datasets.Load(t.Context(), []datasets.Source{src}, datasets.NoRows)
+				if got := fmt.Sprint(src.Split, " ", set.IDs); err != nil || got != tt.want {
 					t.Errorf("got %q, %v; want %q", got, err, tt.want)
 				}
 			}
@@ -161,8 +161,8 @@ func TestSourceInfo(t *testing.T) {
 	if diff := cmp.Diff(want, set.Sources); diff != "" {
 		t.Errorf("sources (-want +got):\n%s", diff)
 	}
-	if set.Rows != 2 {
-		t.Errorf("%d rows, want the 2 different ones", set.Rows)
+	if len(set.IDs) != 2 {
+		t.Errorf("%d rows, want the 2 different ones", len(set.IDs))
 	}
 }
 
@@ -171,25 +171,8 @@ func TestCancelledLoad(t *testing.T) {
 	cause := errors.New("enough")
 	cancel(cause)
 	for _, text := range []string{line("a") + line("b"), "[" + line("a") + "]", string(table(t, plainRows(2)))} {
-		if _, err := datasets.IDs(ctx, datasets.Embedded("x", []byte(text))); !errors.Is(err, cause) {
+		if _, err := datasets.Load(ctx, []datasets.Source{datasets.Embedded("x", []byte(text))}, datasets.NoRows); !errors.Is(err, cause) {
 			t.Errorf("%.20q: %v", text, err)
-		}
-	}
-}
-
-// TestRowsStopsEarly ends the iteration in the middle.
-func TestRowsStopsEarly(t *testing.T) {
-	for _, text := range []string{line("a__b-0") + line("a__b-1"), string(table(t, plainRows(2)))} {
-		n := 0
-		for _, err := range datasets.Rows(t.Context(), datasets.Embedded("x", []byte(text)), nil) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			n++
-			break
-		}
-		if n != 1 {
-			t.Errorf("%d rows", n)
 		}
 	}
 }

@@ -167,9 +167,9 @@ func digitRun(s string) string {
 	return s[:n]
 }
 
-// checkShards returns an error if a shard is missing, for example after an incomplete
+// CheckShards returns an error if a shard is missing, for example after an incomplete
 // download.
-func checkShards(files []string) error {
+func CheckShards(files []string) error {
 	have := map[string]map[string]bool{} // numbers of the shards of each set
 	for _, file := range files {
 		base, _ := stem(file)

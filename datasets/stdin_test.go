@@ -55,9 +55,9 @@ func TestStdinIsOpen(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-		set, err := datasets.Load(ctx, []datasets.Source{src}, datasets.Selection{Slice: "1:"})
+		set, err := datasets.Load(ctx, []datasets.Source{src}, datasets.Selection{Slice: "1:"}.Apply)
 		cancel()
-		if err != nil || set.Rows != 2 || set.Sources[0].Name != name {
+		if err != nil || len(set.IDs) != 2 || set.Sources[0].Name != name {
 			t.Errorf("%s: %+v, %v", name, set, err)
 		}
 	}
@@ -74,8 +74,8 @@ func TestStdinThatBlocks(t *testing.T) {
 	if err = errors.Join(err, w.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if ids, err := datasets.IDs(t.Context(), src); err != nil || len(ids) != 1 {
-		t.Errorf("%v, %v", ids, err)
+	if set, err := datasets.Load(t.Context(), []datasets.Source{src}, datasets.NoRows); err != nil || len(set.IDs) != 1 {
+		t.Errorf("%v, %v", set.IDs, err)
 	}
 }
 
@@ -93,7 +93,7 @@ func TestStdinWithoutEnd(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	timer := time.AfterFunc(50*time.Millisecond, func() { cancel(cause) }) // most likely it waits by then
 	defer timer.Stop()
-	if _, err := datasets.IDs(ctx, src); !errors.Is(err, cause) {
+	if _, err := datasets.Load(ctx, []datasets.Source{src}, datasets.NoRows); !errors.Is(err, cause) {
 		t.Errorf("got %v, want %v", err, cause)
 	}
 }

@@ -5,14 +5,14 @@ import "cmp"
 // Price holds prices in US dollars per million tokens. The zero Price means that
 // the price is unknown, not that it is free.
 type Price struct {
-	Input  float64 `yaml:"input" json:"input"`
-	Output float64 `yaml:"output" json:"output"` // completion tokens, reasoning included
+	Input  float64 `yaml:"input" json:"input" check:"min=0" hint:"it is in dollars per million tokens"`
+	Output float64 `yaml:"output" json:"output" check:"min=0" hint:"it is in dollars per million tokens"` // completion tokens, reasoning included
 	// Cached applies to prompt tokens read from the provider's cache, CacheWrite to
 	// those written to the cache, and CacheWriteHour instead to those written for an
 	// hour. The defaults are Input, Input and CacheWrite.
-	Cached         float64 `yaml:"cached" json:"cached"`
-	CacheWrite     float64 `yaml:"cache_write" json:"cache_write,omitempty"`
-	CacheWriteHour float64 `yaml:"cache_write_hour" json:"cache_write_hour,omitempty"`
+	Cached         float64 `yaml:"cached" json:"cached" check:"min=0" hint:"it is in dollars per million tokens"`
+	CacheWrite     float64 `yaml:"cache_write" json:"cache_write,omitempty" check:"min=0" hint:"it is in dollars per million tokens"`
+	CacheWriteHour float64 `yaml:"cache_write_hour" json:"cache_write_hour,omitempty" check:"min=0" hint:"it is in dollars per million tokens"`
 	// Free declares that a price of 0 is intended, as for a self-hosted server.
 	Free bool `yaml:"free" json:"free,omitempty"`
 	// Long applies to all tokens of a call whose prompt exceeds Long.Threshold;
@@ -23,11 +23,11 @@ type Price struct {
 // LongContextPrice is the price of calls with long prompts.
 type LongContextPrice struct {
 	Threshold      int64   `yaml:"tokens" json:"tokens"` // longest prompt at the normal price; tokens
-	Input          float64 `yaml:"input" json:"input"`
-	Output         float64 `yaml:"output" json:"output"`
-	Cached         float64 `yaml:"cached" json:"cached"`
-	CacheWrite     float64 `yaml:"cache_write" json:"cache_write,omitempty"`
-	CacheWriteHour float64 `yaml:"cache_write_hour" json:"cache_write_hour,omitempty"`
+	Input          float64 `yaml:"input" json:"input" check:"min=0" hint:"it is in dollars per million tokens"`
+	Output         float64 `yaml:"output" json:"output" check:"min=0" hint:"it is in dollars per million tokens"`
+	Cached         float64 `yaml:"cached" json:"cached" check:"min=0" hint:"it is in dollars per million tokens"`
+	CacheWrite     float64 `yaml:"cache_write" json:"cache_write,omitempty" check:"min=0" hint:"it is in dollars per million tokens"`
+	CacheWriteHour float64 `yaml:"cache_write_hour" json:"cache_write_hour,omitempty" check:"min=0" hint:"it is in dollars per million tokens"`
 }
 
 // IsKnown reports whether p is a known price.

@@ -15,7 +15,6 @@ import (
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/trajectories"
-	"github.com/minibench/mini/trajectories/formats/check"
 )
 
 // unpriced is a model with unknown costs.
@@ -107,16 +106,12 @@ func checkJournals(t *testing.T, dir string) {
 		t.Fatal(journals, err)
 	}
 	for _, path := range journals {
-		f, err := os.Open(path)
+		a, err := trajectories.Fold(trajectories.CheckOrder(trajectories.Read(path)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		report := check.Read(path, f, check.Options{})
-		for _, p := range report.Problems {
-			t.Errorf("%s:%d: %s", path, p.Line, p)
-		}
-		if err := f.Close(); err != nil {
-			t.Error(err)
+		if o := a.Outcome; o != nil && (trajectories.Spending{Steps: o.Steps, Usage: o.Usage, Cost: o.Cost}) != a.Totals.Spent() {
+			t.Errorf("%s: outcome %+v, calls %+v", path, o, a.Totals.Spent())
 		}
 	}
 }

@@ -1,80 +1,121 @@
 #!/usr/bin/env bash
-# Measures the figures in docs/performance.md, and compares them with their limits.
-# Needs bin/mini and the local images (make build images). PARTS="step flood"
-# selects these measurements of those that need containers (see cmd/mini-bench).
-# DOCKER_HOST selects the engine; its storage driver strongly affects the duration
-# of a step.
+# Measures the figures in docs/performance.md, and compares them with their bars.
+# Needs bin/mini and the local images (make build images). PARTS="step output"
+# selects these parts. DOCKER_HOST selects the engine; its storage driver strongly
+# affects the duration of a step.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-image=${IMAGE:-mini-base:latest}
 failed=0
 
-# bar NAME FIGURE LIMIT UNIT: prints a line; the limit is held if FIGURE <= LIMIT.
-bar() {
-	if awk -v a="$2" -v b="$3" 'BEGIN { exit !(a <= b) }'; then word=held; else word=missed failed=1; fi
-	printf '%-58s %10s %-6s bar %-8s %s\n' "$1" "$2" "$4" "$3" "$word"
+# parts: the packages and benchmarks of each, and the options of go test.
+declare -A parts=(
+	[view]='./cmd/mini/internal/ui/live ^BenchmarkView$'
+	[journal]='./trajectories ^BenchmarkAppend$/^800_steps$ -benchtime=1s'
+	[grade]='./runner/grade/savedlogs ^BenchmarkGrade$ -benchtime=1s'
+	[export]='./trajectories/export ^BenchmarkRun$ -benchtime=1s'
+	[web]='./cmd/mini/internal/web . -benchtime=3x'
+	[step]='./cmd/mini ^BenchmarkStep$'
+	[batch]='./cmd/mini ^BenchmarkBatch$'
+	[output]='./cmd/mini ^BenchmarkOutput$'
+	[ask]='./env/docker ^BenchmarkToolCall$'
+	[life]='./env/docker ^BenchmarkLifecycle$'
+	[many]='./env/docker ^BenchmarkMany$'
+	[attempt]='./agent/worktree ^BenchmarkAttempt$'
+	[scrub]='./agent/worktree ^BenchmarkScrub$'
+	[kubernetes]='./env/kubernetes ^BenchmarkLive$ -tags=kubernetes,kubernetes_live'
+)
+
+# bars: the part, the benchmark, the unit of the figure, the bar and what is measured.
+bars='
+program    start                      ms                <=12    mini --help above a static hello-world
+program    size                       MB                <=44    bin/mini
+view       View                       %core             <=2     processor time of the live view
+journal    Append/800_steps           µs/step           <=150   saving a step, of 800 with 10 KB of output
+grade      Grade                      MB/s              >=80    mini grade, saved logs
+export     Run/openai                 MB/s              >=50    mini export, openai
+export     Run/sharegpt               MB/s              >=50    mini export, sharegpt
+web        Pages/run-warm             kB                <=200   page of a run of 500 x 3 attempts
+web        Pages/run-cold             ms                <=300   page of a run, after the start
+web        Pages/run-warm             ms                <=300   page of a run, again
+web        Pages/chunk                kB                <=400   steps that are loaded together
+web        Pages/chunk                ms                <=50    steps that are loaded together
+web        LongAttempt/cold           ms                <=500   page of 5000 steps, whose journal has to be read
+web        LongAttempt/warm           ms                <=500   page of 5000 steps, again
+web        Compare/6x500              ms                <=1000  comparison of 6 runs
+web        Memory/20-attempts         MB                <=400   memory after 20 attempts of 5000 steps
+step       Step/bash-c                step/shell        <=1.35  bash -c: a step / the shell alone
+step       Step/bash-c                docker-exec/step  >=25    bash -c: docker exec / a step
+step       Step/bash-lc               step/shell        <=1.35  bash -lc: a step / the shell alone
+step       Step/bash-lc               docker-exec/step  >=12    bash -lc: docker exec / a step
+batch      Batch/16-workers           %ideal            >=92    16 workers: rate of steps
+batch      Batch/16-workers           ms-CPU/step       <=0.6   16 workers: CPU time of mini for each step
+batch      Batch/64-workers           MB                <=56    64 workers: peak memory of mini
+output     Output                     s-more            <=0.5   200 MB of output, above head alone
+output     Output                     MB                <=28    200 MB of output: peak memory of mini
+ask        ToolCall/bash-c            ms-tools-allowed  <=0.25  bash -c: tools that are not called
+ask        ToolCall/bash-c            ms-tool-call      <=3     bash -c: a call of mini-tool
+ask        ToolCall/bash-lc           ms-tools-allowed  <=0.25  bash -lc: tools that are not called
+ask        ToolCall/bash-lc           ms-tool-call      <=3     bash -lc: a call of mini-tool
+life       Lifecycle                  ms-removal        <=100   removal of a container
+attempt    Attempt                    processes-before  <=30    processes and threads before the first call
+attempt    Attempt                    ms-before         <=500   their time
+attempt    Attempt                    processes-after   <=30    processes and threads after the submission
+attempt    Attempt                    ms-after          <=500   their time
+scrub      Scrub/given                s-first           <=8     scrub, first attempt on an image
+scrub      Scrub/given                s-later           <=1     scrub, each later attempt
+scrub      Scrub/clean                s-first           <=8     scrub of a clean image, first attempt
+scrub      Scrub/clean                s-later           <=0.5   scrub of a clean image, each later attempt
+kubernetes Live/pod                   ms-first-result   <=1300  pod: create to first result
+kubernetes Live/pod                   ms-slowest-first-result <=5000 pod: create to first result, at most
+kubernetes Live/pod-without-network   ms-first-result   <=1300  pod without a network, with its proof
+kubernetes Live/pod                   MB/s-put          >=40    pod: Put of 1 GB
+kubernetes Live/pod                   MB/s-get          >=40    pod: Get of 1 GB
+'
+
+# measure PART: prints the figures of a part.
+measure() {
+	if [ "$1" = program ]; then
+		mkdir "$tmp/hello"
+		printf 'package main\n\nfunc main() { println("hello") }\n' >"$tmp/hello/main.go"
+		CGO_ENABLED=0 go build -ldflags '-s -w' -o "$tmp/hello/hello" "$tmp/hello/main.go"
+		awk -v a="$(median_ms bin/mini --help)" -v b="$(median_ms "$tmp/hello/hello")" 'BEGIN { printf "Benchmarkstart 1 %.1f ms\n", a - b }'
+		stat -c %s bin/mini | awk '{ printf "Benchmarksize 1 %.1f MB\n", $1 / 1e6 }'
+		return
+	fi
+	read -r package benchmark options <<<"${parts[$1]:?there is no such part}"
+	MINI_REQUIRE_DOCKER=1 go test "$package" -run '^$' -bench "$benchmark" -benchtime 1x -timeout 1h $options
 }
 
-# median_ms COUNT COMMAND...: the median wall time of a command.
+# median_ms COMMAND...: the median wall time of a command.
 median_ms() {
-	local n=$1 i start end
-	shift
-	for ((i = 0; i < n; i++)); do
-		start=$(date +%s%N)
+	local i start
+	for i in {1..41}; do
+		start=${EPOCHREALTIME/./}
 		"$@" >/dev/null 2>&1
-		end=$(date +%s%N)
-		echo $(((end - start) / 1000))
-	done | sort -n | awk '{ a[NR] = $1 } END { printf "%.1f", a[int((NR + 1) / 2)] / 1000 }'
+		echo $((${EPOCHREALTIME/./} - start))
+	done | sort -n | awk 'NR == 21 { printf "%.1f", $1 / 1000 }'
 }
 
-echo "== start of the program"
-mkdir "$tmp/hello"
-printf 'package main\n\nfunc main() { println("hello") }\n' >"$tmp/hello/main.go"
-CGO_ENABLED=0 go build -ldflags '-s -w' -o "$tmp/hello/hello" "$tmp/hello/main.go"
-hello=$(median_ms 41 "$tmp/hello/hello")
-help=$(median_ms 41 bin/mini --help)
-bar "mini --help above a static hello-world" "$(awk -v a="$help" -v b="$hello" 'BEGIN { printf "%.1f", a - b }')" 12 ms
-bar "bin/mini" "$(stat -c %s bin/mini | awk '{ printf "%.1f", $1 / 1e6 }')" 44 MB
-
-echo "== the live view: 64 workers, 3000 events a second, ten seconds"
-view=$(go test -run '^$' -bench View -benchtime 1x ./cmd/mini/internal/ui/live | awk '{ for (i = 2; i <= NF; i++) if ($i == "%core") print $(i - 1) }')
-: "${view:?the benchmark of the view has no figure}"
-bar "processor time of the view, of one core" "$(printf '%.2f' "$view")" 2 %
-
-echo "== saving a step, of 800 with 10 KB of output each, without fsync"
-step=$(go test -run '^$' -bench Append/800 ./trajectories | awk '{ for (i = 2; i <= NF; i++) if ($i == "µs/step") print $(i - 1) }')
-: "${step:?the benchmark of the journal has no figure}"
-bar "saving a step" "$step" 150 µs
-
-echo "== export"
-go test -run '^$' -bench 'Run$' ./trajectories/export | grep MB/s
-
-echo "== mini view: a run of 500 x 3 attempts, an attempt of 5000 steps, a comparison of 6 runs"
-web=$(go test -run '^$' -bench . -benchtime 3x ./cmd/mini/internal/web)
-# figure BENCHMARK UNIT: a figure of one of these benchmarks.
-figure() {
-	awk -v name="Benchmark$1-" -v unit="$2" 'index($1, name) == 1 { for (i = 2; i <= NF; i++) if ($i == unit) print $(i - 1) }' <<<"$web"
-}
-bar "page of a run" "$(figure Pages/run-warm kB)" 200 kB
-bar "page of a run, after the start" "$(figure Pages/run-cold ms)" 300 ms
-bar "page of a run, again" "$(figure Pages/run-warm ms)" 300 ms
-bar "steps that are loaded together" "$(figure Pages/chunk kB)" 400 kB
-bar "steps that are loaded together" "$(figure Pages/chunk ms)" 50 ms
-bar "page of 5000 steps, whose journal has to be read" "$(figure LongAttempt/cold ms)" 500 ms
-bar "page of 5000 steps, again" "$(figure LongAttempt/warm ms)" 500 ms
-bar "comparison" "$(figure Compare/6x500 ms)" 1000 ms
-bar "memory after 20 attempts of 5000 steps" "$(figure Memory/20-attempts MB)" 400 MB
-
-if ! scripts/engine.sh; then
-	echo "the other bars need a container engine"
-	exit "$failed"
-fi
-
-# PARTS=kubernetes compares containers with pods of the cluster of KUBECONFIG.
-CGO_ENABLED=0 go build -tags "${PARTS:+kubernetes}" -o "$tmp/mini-bench" ./cmd/mini-bench
-"$tmp/mini-bench" -mini bin/mini -image "$image" ${PARTS:-step ask batch life flood many attempt scrub} || failed=$?
-
+all='program view journal grade export web'
+if scripts/engine.sh; then all+=' step ask batch life output many attempt scrub'; fi
+for part in ${PARTS:-$all}; do
+	echo "== $part"
+	measure "$part" >"$tmp/$part" || { cat "$tmp/$part"; failed=1; continue; }
+	grep ^Benchmark "$tmp/$part" || true # some need data that not every machine has
+	while read -r of benchmark unit bar what; do
+		[ "$of" = "$part" ] || continue
+		figure=$(awk -v name="Benchmark$benchmark" -v unit="$unit" '{ sub(/-[0-9]+$/, "", $1) } $1 == name { for (i = 2; i <= NF; i++) if ($i == unit) print $(i - 1) }' "$tmp/$part")
+		if [ -z "$figure" ]; then
+			word='not measured'
+		elif awk "BEGIN { exit !($figure $bar) }"; then
+			word=held
+		else
+			word=missed failed=1
+		fi
+		printf '%-55s %10s %-24s bar %-8s %s\n' "$what" "$figure" "$unit" "$bar" "$word"
+	done <<<"$bars"
+done
 exit "$failed"

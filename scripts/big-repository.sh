@@ -1,7 +1,7 @@
 #!/bin/sh
 # Creates a repository of about 600 MB and 250,000 objects in a new folder, with
 # 60,000 commits. 60,000 of the objects are not in the history of HEAD.
-# Then: MINI_BIG_REPOSITORY=FOLDER go test -run cmd/mini-bench -v ./agent/worktree
+# The benchmark of the scrub in agent/worktree uses it.
 set -e
 [ $# -eq 1 ] && [ ! -e "$1" ] || { echo "usage: $0 NEW-FOLDER" >&2; exit 2; }
 git init -q -b main "$1"

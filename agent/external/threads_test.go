@@ -19,7 +19,6 @@ import (
 	"github.com/minibench/mini/model/fake"
 	"github.com/minibench/mini/trajectories"
 	"github.com/minibench/mini/trajectories/export"
-	"github.com/minibench/mini/trajectories/formats/check"
 )
 
 // keepChildren gives an attempt a journal in a file, and its subagents too. It returns the
@@ -49,8 +48,8 @@ func readValid(t *testing.T, path string) *trajectories.Attempt {
 		paths = append(paths, p)
 	}
 	for _, p := range paths {
-		for _, problem := range check.File(p, check.Options{}).Problems {
-			t.Errorf("%s: %+v", p, problem)
+		if _, err := trajectories.Fold(trajectories.CheckOrder(trajectories.Read(p))); err != nil {
+			t.Errorf("%s: %v", p, err)
 		}
 	}
 	tr, _, err := export.ReadJournal(path, true)

@@ -18,7 +18,7 @@ type Settings struct {
 	// Allow names the tools that may be called; empty allows all.
 	Allow []string `yaml:"allow" json:"allow,omitempty"`
 	// Timeout bounds a call, in seconds. MaxOutput bounds its output, in bytes.
-	Timeout   float64 `yaml:"timeout" json:"timeout,omitempty"`
+	Timeout   float64 `yaml:"timeout" json:"timeout,omitempty" check:"seconds zero" hint:"0 means a minute"`
 	MaxOutput int     `yaml:"max_output" json:"max_output,omitempty"`
 }
 
@@ -33,7 +33,7 @@ type HostTool struct {
 	// addition to the default ones.
 	Env []string `yaml:"env,omitempty" json:"env,omitempty"`
 	// Timeout is in seconds, MaxOutput in bytes; 0 means the value in Settings.
-	Timeout   float64 `yaml:"timeout,omitempty" json:"timeout,omitempty"`
+	Timeout   float64 `yaml:"timeout,omitempty" json:"timeout,omitempty" check:"seconds zero" hint:"0 means tools.timeout"`
 	MaxOutput int     `yaml:"max_output,omitempty" json:"max_output,omitempty"`
 }
 
@@ -50,5 +50,5 @@ type MCPServer struct {
 	// Tools are the server's tools to offer; empty means all.
 	Tools []string `yaml:"tools,omitempty" json:"tools,omitempty"`
 	// Timeout is in seconds; 0 means the value in Settings.
-	Timeout float64 `yaml:"timeout,omitempty" json:"timeout,omitempty"`
+	Timeout float64 `yaml:"timeout,omitempty" json:"timeout,omitempty" check:"seconds zero" hint:"0 means tools.timeout"`
 }

@@ -35,7 +35,6 @@ var layers = []struct {
 	{"runner/setup", "internal env model trajectories datasets datasets/harbor agent configs runner datasets/open model/open env/open"},
 	{"examples", "internal env model trajectories datasets agent configs runner runner/source datasets/open model/open env/open runner/setup"},
 	{"cmd/mini-helper", "internal env"},
-	{"cmd/mini-bench", "internal env model trajectories datasets agent runner"},
 	{"cmd/mini", "internal env model trajectories datasets datasets/harbor agent configs runner runner/source datasets/open model/open env/open runner/setup"},
 }
 
@@ -49,8 +48,8 @@ var sandboxPackages = []string{"cmd/mini-helper", "env", "env/process", "env/fil
 
 // clients maps large libraries to the only packages that may import them.
 var clients = map[string][]string{
-	"github.com/docker/docker":           {"env/docker", "cmd/mini-bench", "cmd/mini/internal/system/doctor", "env/kubernetes"},
-	"k8s.io/":                            {"env/kubernetes", "env/open", "cmd/mini-bench", "cmd/mini/internal/system/doctor"},
+	"github.com/docker/docker":           {"env/docker", "cmd/mini/internal/system/doctor", "env/kubernetes"},
+	"k8s.io/":                            {"env/kubernetes", "env/open", "cmd/mini/internal/system/doctor"},
 	"github.com/sashabaranov/go-openai":  {"model/openai", "model/fake"},
 	"github.com/modelcontextprotocol/go": {"agent/tools/mcp"},
 }

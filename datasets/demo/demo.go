@@ -5,7 +5,7 @@
 // build.sh creates the repositories, with the same commits everywhere: scripts/images.sh runs
 // it for the images, and Unpack for a directory on a machine without a container engine.
 //
-//	set, err := datasets.Load(ctx, []datasets.Source{datasets.Embedded("demo", demo.Rows())}, datasets.Selection{})
+//	set, err := datasets.Load(ctx, []datasets.Source{datasets.Embedded("demo", demo.Rows())}, datasets.AllRows)
 //	script, err := scripted.Parse("demo/replies.yaml", demo.Replies())
 //	err = demo.Unpack(ctx, "minidemo__ledger-17", dir)
 package demo

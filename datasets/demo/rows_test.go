@@ -202,7 +202,7 @@ func instances(t *testing.T) []datasets.Instance {
 		rows = []byte(file(t, "rows.jsonl")) // the embedded rows are from before the update
 	}
 	src := datasets.Embedded("demo", rows)
-	set, err := datasets.Load(t.Context(), []datasets.Source{src}, datasets.Selection{})
+	set, err := datasets.Load(t.Context(), []datasets.Source{src}, datasets.AllRows)
 	if err != nil {
 		t.Fatal(err)
 	}

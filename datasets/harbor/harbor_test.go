@@ -40,7 +40,7 @@ func TestTasks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := datasets.Load(t.Context(), []datasets.Source{src}, datasets.Selection{})
+	set, err := datasets.Load(t.Context(), []datasets.Source{src}, datasets.AllRows)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -312,8 +312,8 @@ func TestRegistry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ids, err := datasets.IDs(t.Context(), src); err != nil || !slices.Equal(ids, []string{"t"}) {
-		t.Errorf("%v, %v", ids, err)
+	if set, err := datasets.Load(t.Context(), []datasets.Source{src}, datasets.NoRows); err != nil || !slices.Equal(set.IDs, []string{"t"}) {
+		t.Errorf("%v, %v", set.IDs, err)
 	}
 	for _, name := range []string{"#out@1", "#s@2", ""} {
 		if _, err := harbor.OpenRegistry(file + name); err == nil {

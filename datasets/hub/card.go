@@ -181,7 +181,7 @@ func (m *matcher) match(pattern string) []string {
 		return nil
 	}
 	m.left--
-	re, err := regexp.Compile("^" + translate(pattern) + "$")
+	re, err := regexp.Compile("^" + asRegexp.Replace(regexp.QuoteMeta(pattern)) + "$")
 	if err != nil {
 		return nil // ignore unsupported patterns
 	}
@@ -194,33 +194,5 @@ func (m *matcher) match(pattern string) []string {
 	return found
 }
 
-// translate converts a pattern to a regular expression.
-func translate(pattern string) string {
-	var re strings.Builder
-	for len(pattern) > 0 {
-		n := 1
-		switch {
-		case strings.HasPrefix(pattern, "**/"):
-			re.WriteString("(?:.*/)?")
-			n = 3
-		case strings.HasPrefix(pattern, "**"):
-			re.WriteString(".*")
-			n = 2
-		case pattern[0] == '*':
-			re.WriteString("[^/]*")
-		case pattern[0] == '?':
-			re.WriteString("[^/]")
-		case pattern[0] == '[' && strings.IndexByte(pattern, ']') > 1:
-			n = strings.IndexByte(pattern, ']') + 1
-			inner := strings.ReplaceAll(pattern[1:n-1], `\`, `\\`)
-			if rest, negated := strings.CutPrefix(inner, "!"); negated {
-				inner = "^" + rest
-			}
-			re.WriteString("[" + strings.ReplaceAll(inner, "[", `\[`) + "]")
-		default:
-			re.WriteString(regexp.QuoteMeta(pattern[:1]))
-		}
-		pattern = pattern[n:]
-	}
-	return re.String()
-}
+// asRegexp converts a pattern, whose characters are escaped, to a regular expression.
+var asRegexp = strings.NewReplacer(`\*\*/`, `(?:.*/)?`, `\*\*`, `.*`, `\*`, `[^/]*`, `\?`, `[^/]`, `\[!`, `[^`, `\[`, `[`, `\]`, `]`)

@@ -2,8 +2,8 @@ package hub
 
 import "time"
 
-// Hasten shortens the delays between tries.
-func (h *Hub) Hasten() { h.firstBackoff = time.Millisecond }
+// Hasten shortens the delay before the second try.
+func (h *Hub) Hasten() { h.retryDelay = time.Millisecond }
 
 // Stall sets after how long without data a request is cancelled.
 func (h *Hub) Stall(d time.Duration) { h.stallTimeout = d }
@@ -11,7 +11,6 @@ func (h *Hub) Stall(d time.Duration) { h.stallTimeout = d }
 var (
 	SplitsOf     = splitFiles
 	RetryAfterOf = retryAfter
-	MaxTries     = maxTries
 )
 
 // MaxPatterns is the maximum number of patterns in a card.

@@ -25,7 +25,7 @@ func TestFetch(t *testing.T) {
 
 	want := hub.Snapshot{
 		Repo: repo, Revision: "main", Commit: hubtest.Commit(1), Split: "test", Splits: []string{"dev", "test"},
-		Bytes: 500_001, Endpoint: s.URL, Fetched: e.Fetched, Files: e.Files,
+		Bytes: 500_001, Fetched: e.Fetched, Files: e.Files,
 	}
 	if diff := cmp.Diff(want, e); diff != "" {
 		t.Errorf("snapshot (-want +got):\n%s", diff)
@@ -85,7 +85,7 @@ func TestAnotherSplitAndCommit(t *testing.T) {
 	for _, c := range cached {
 		got = append(got, c.Split+" "+c.Revision+" "+c.Commit[39:])
 	}
-	if diff := cmp.Diff([]string{"dev main 1", "test refs/convert/parquet 1", "test main 2", "test main 1"}, got); diff != "" || err != nil {
+	if diff := cmp.Diff([]string{"dev refs/convert/parquet 1", "test refs/convert/parquet 1", "test main 2"}, got); diff != "" || err != nil {
 		t.Errorf("cached: %v (-want +got):\n%s", err, diff)
 	}
 }
@@ -100,7 +100,7 @@ func TestSmallFilesPagesAndRenames(t *testing.T) {
 	h := open(t, hub.Config{Endpoint: s.URL, Dir: dir})
 	e := fetch(t, h, hub.Ref{Repo: "old/place"})
 	checkFiles(t, e, rows)
-	if len(e.Files) != 1 || e.Files[0].SHA256 == "" || filepath.Base(e.Files[0].Path) != hubtest.GitSHA1([]byte("{}\n")) {
+	if len(e.Files) != 1 || e.Files[0].Blob != hubtest.GitSHA1([]byte("{}\n")) {
 		t.Errorf("files: %+v; want no file with the same rows in another format", e.Files)
 	}
 	e = fetch(t, h, hub.Ref{Repo: "old/place", Split: "train"})
@@ -108,73 +108,92 @@ func TestSmallFilesPagesAndRenames(t *testing.T) {
 	if n := len(s.Requests()); n < 6 {
 		t.Errorf("%d requests are too few for a listing with pages", n)
 	}
-	again := fetch(t, open(t, hub.Config{Endpoint: s.URL, Dir: dir}), hub.Ref{Repo: "new/place"})
-	if again.Files[0].SHA256 != e.Files[0].SHA256 && again.Repo != "new/place" {
-		t.Errorf("%+v", again)
-	}
 }
 
-// Open never uses a damaged snapshot, and fetches it again.
+// A damaged file in the cache is downloaded again, and no other.
 func TestDamagedCache(t *testing.T) {
-	for name, damage := range map[string]func(t *testing.T, e hub.Snapshot, dir string){
-		"blob cut":  func(t *testing.T, e hub.Snapshot, _ string) { t.Helper(); must(t, os.Truncate(e.Files[0].Path, 10)) },
-		"blob gone": func(t *testing.T, e hub.Snapshot, _ string) { t.Helper(); must(t, os.Remove(e.Files[1].Path)) },
-		"record cut": func(t *testing.T, _ hub.Snapshot, dir string) {
-			t.Helper()
-			found, err := filepath.Glob(filepath.Join(dir, "org--name", "editions", "*.json"))
-			must(t, err)
-			must(t, os.Truncate(found[0], 30))
-		},
-		"record leads outside": func(t *testing.T, e hub.Snapshot, dir string) {
-			t.Helper()
-			found, err := filepath.Glob(filepath.Join(dir, "org--name", "editions", "*.json"))
-			must(t, err)
-			text, err := os.ReadFile(found[0])
-			must(t, err)
-			text = []byte(strings.ReplaceAll(string(text), `"blob": "`+filepath.Base(e.Files[0].Path), `"blob": "../../secret`))
-			must(t, os.Link(e.Files[0].Path, filepath.Join(dir, "secret")))
-			must(t, os.WriteFile(found[0], text, 0o600))
-		},
-		"a partial that is too long": func(t *testing.T, e hub.Snapshot, _ string) {
-			t.Helper()
-			must(t, os.Remove(e.Files[0].Path))
-			must(t, os.WriteFile(e.Files[0].Path+".partial", content("x", 400_000), 0o600))
-		},
-		"a partial of something else": func(t *testing.T, e hub.Snapshot, _ string) {
-			t.Helper()
-			must(t, os.Remove(e.Files[0].Path))
-			must(t, os.WriteFile(e.Files[0].Path+".partial", content("x", 1000), 0o600))
-		},
-		"a partial that is whole": func(t *testing.T, e hub.Snapshot, _ string) {
-			t.Helper()
-			must(t, os.Rename(e.Files[0].Path, e.Files[0].Path+".partial"))
+	for name, damage := range map[string]func(path, blob string) error{
+		"short":   func(_, blob string) error { return os.Truncate(blob, 10) },
+		"gone":    func(_, blob string) error { return os.Remove(blob) },
+		"changed": func(_, blob string) error { return os.WriteFile(blob, []byte("{}"), 0o600) },
+		"no link": func(path, _ string) error { return os.Remove(path) },
+		"of something else": func(_, blob string) error {
+			return errors.Join(os.Remove(blob), os.WriteFile(blob+".incomplete", content("x", 400_000), 0o600))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := server(t)
-			dir := t.TempDir()
-			h := open(t, hub.Config{Endpoint: s.URL, Dir: dir})
-			damage(t, fetch(t, h, hub.Ref{Repo: repo}), dir)
-			if list, err := h.Cached(); err != nil || len(list) != 0 {
-				t.Errorf("listed as complete: %+v, %v", list, err)
-			}
-			if _, err := open(t, hub.Config{Endpoint: s.URL, Dir: dir, Offline: true}).Open(t.Context(), hub.Ref{Repo: repo}); !errors.Is(err, hub.ErrOffline) {
-				t.Errorf("opened: %v", err)
-			}
-			e, err := h.Open(t.Context(), hub.Ref{Repo: repo})
-			must(t, err)
-			checkFiles(t, e, files())
-			if found := leftovers(t, dir); len(found) > 0 {
-				t.Errorf("left behind: %v", found)
+			s.Add("org/small", hubtest.Commit(1), map[string][]byte{"test.jsonl": []byte(`{"instance_id":"a"}`)})
+			for repo, want := range map[string]map[string][]byte{repo: files(), "org/small": {"test.jsonl": []byte(`{"instance_id":"a"}`)}} {
+				dir := t.TempDir()
+				h, offline := open(t, hub.Config{Endpoint: s.URL, Dir: dir}), open(t, hub.Config{Endpoint: s.URL, Dir: dir, Offline: true})
+				e := fetch(t, h, hub.Ref{Repo: repo})
+				if _, err := offline.Fetch(t.Context(), hub.Ref{Repo: repo}); err != nil {
+					t.Errorf("undamaged: %v", err)
+				}
+				blob, err := filepath.EvalSymlinks(e.Files[0].Path)
+				must(t, err)
+				must(t, damage(e.Files[0].Path, blob))
+				if _, err := offline.Open(t.Context(), hub.Ref{Repo: repo}); err == nil || !strings.Contains(err.Error(), "in the cache, and the network is not to be used") {
+					t.Errorf("offline: %v", err)
+				}
+				s.ResetRequests()
+				e, err = h.Open(t.Context(), hub.Ref{Repo: repo})
+				must(t, err)
+				checkFiles(t, e, want)
+				if n := len(s.Downloads(".parquet")) + len(s.Downloads(".jsonl")); n > 1 {
+					t.Errorf("%d downloads", n)
+				}
+				if found := leftovers(t, dir); len(found) > 0 {
+					t.Errorf("left behind: %v", found)
+				}
 			}
 		})
 	}
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
+// The cache of huggingface_hub is the same: files of either are used by the other.
+func TestCacheOfOtherTools(t *testing.T) {
+	dir := t.TempDir()
+	row := []byte(`{"instance_id":"a__b-1","problem_statement":"p"}`)
+	base := filepath.Join(dir, "datasets--org--name")
+	for _, folder := range []string{"blobs", "refs", "snapshots/" + hubtest.Commit(1) + "/data"} {
+		must(t, os.MkdirAll(filepath.Join(base, folder), 0o755))
+	}
+	blob := hubtest.GitSHA1(row)
+	must(t, os.WriteFile(filepath.Join(base, "blobs", blob), row, 0o600))
+	must(t, os.WriteFile(filepath.Join(base, "refs", "main"), []byte(hubtest.Commit(1)), 0o600))
+	link := filepath.Join(base, "snapshots", hubtest.Commit(1), "data", "test.jsonl")
+	must(t, os.Symlink("../../../blobs/"+blob, link))
+	h := open(t, hub.Config{Dir: dir, Offline: true})
+	e, err := h.Open(t.Context(), hub.Ref{Repo: repo})
+	must(t, err)
+	checkFiles(t, e, map[string][]byte{"data/test.jsonl": row})
+	if list, err := h.Cached(); err != nil || len(list) != 0 {
+		t.Errorf("listed: %v, %v", list, err)
+	}
+
+	s := hubtest.New(t)
+	s.Add(repo, hubtest.Commit(1), map[string][]byte{"data/test.jsonl": row})
+	fetch(t, open(t, hub.Config{Endpoint: s.URL, Dir: t.TempDir()}), hub.Ref{Repo: repo})
+	fetch(t, open(t, hub.Config{Endpoint: s.URL, Dir: dir}), hub.Ref{Repo: repo})
+	if n := len(s.Downloads(".jsonl")); n != 1 {
+		t.Errorf("%d downloads, want none of the file in the cache", n)
+	}
+	if target, err := os.Readlink(link); err != nil || target != "../../../blobs/"+blob {
+		t.Errorf("link to %s, %v", target, err)
+	}
+}
+
+// A failed fetch leaves no folder of a repository that does not exist.
+func TestMistakesLeaveNoFolder(t *testing.T) {
+	s := server(t)
+	dir := t.TempDir()
+	if _, err := open(t, hub.Config{Endpoint: s.URL, Dir: dir}).Fetch(t.Context(), hub.Ref{Repo: "org/nome"}); !errors.Is(err, datasets.ErrData) {
+		t.Error(err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+		t.Errorf("left behind: %v, %v", entries, err)
 	}
 }
 
@@ -203,7 +222,7 @@ func testRows(t *testing.T, rows map[string][]byte, want map[string]int) {
 	h := open(t, hub.Config{Endpoint: s.URL})
 	for split, n := range want {
 		e := fetch(t, h, hub.Ref{Repo: repo, Split: split})
-		set, err := datasets.Load(t.Context(), []datasets.Source{e.Source("rows")}, datasets.Selection{})
+		set, err := datasets.Load(t.Context(), []datasets.Source{e.Source("rows")}, datasets.AllRows)
 		if err != nil || len(set.Instances) != n {
 			t.Errorf("%s: %d rows, %v; want %d", split, len(set.Instances), err, n)
 		}
@@ -213,14 +232,14 @@ func testRows(t *testing.T, rows map[string][]byte, want map[string]int) {
 func TestPing(t *testing.T) {
 	s := server(t)
 	s.SetToken("hf_right")
-	for token, want := range map[string]error{"": nil, "hf_right": nil, "hf_wrong": hub.ErrToken} {
-		if err := open(t, hub.Config{Endpoint: s.URL, Token: token}).Ping(t.Context()); !errors.Is(err, want) {
-			t.Errorf("token %q: %v, want %v", token, err, want)
+	for token, works := range map[string]bool{"": true, "hf_right": true, "hf_wrong": false} {
+		if err := open(t, hub.Config{Endpoint: s.URL, Token: token}).Ping(t.Context()); (err == nil) != works {
+			t.Errorf("token %q: %v", token, err)
 		}
 	}
 	s.Close()
 	err := open(t, hub.Config{Endpoint: s.URL}).Ping(t.Context())
-	if !errors.Is(err, hub.ErrUnreachable) || !errors.Is(err, datasets.ErrData) {
+	if !errors.Is(err, datasets.ErrData) || !strings.Contains(err.Error(), "cannot be reached") {
 		t.Errorf("nobody there: %v", err)
 	}
 }

@@ -3,7 +3,6 @@ package hub
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/internal/lazyregexp"
+	"github.com/minibench/mini/internal/unit"
 )
 
 // Limits for responses of the hub. The largest listings of the public hub have some
@@ -26,19 +26,49 @@ const (
 	maxName  = 1024    // bytes of a file's name
 )
 
-// entry is a file of a repository at one commit.
+// entry is a file of a repository at one commit, in the hub's JSON.
 type entry struct {
-	name   string
-	size   int64
-	sha256 string // of a file in Git LFS
-	sha1   string // of the Git blob, for other files
+	Type string `json:"type"`
+	Path string `json:"path"`
+	Size int64  `json:"size"`
+	OID  string `json:"oid"` // SHA-1 of the Git blob
+	LFS  *struct {
+		OID  string `json:"oid"` // SHA-256
+		Size int64  `json:"size"`
+	} `json:"lfs"`
+}
+
+// blob returns the checksum of the file, which is its name in the cache.
+func (e entry) blob() string {
+	if e.LFS != nil {
+		return strings.TrimPrefix(e.LFS.OID, "sha256:")
+	}
+	return e.OID
+}
+
+func (e entry) size() int64 {
+	if e.LFS != nil {
+		return e.LFS.Size
+	}
+	return e.Size
+}
+
+// check returns an error about a file that must not be downloaded.
+func (e entry) check() error {
+	switch {
+	case len(e.Path) > maxName || !utf8.ValidString(e.Path) || !cleanPath(e.Path) || strings.ContainsFunc(e.Path, unprintable):
+		return fmt.Errorf("a file with the name %.100q", e.Path)
+	case e.size() < 0 || e.size() > maxSize:
+		return fmt.Errorf("a file of %d bytes", e.size())
+	case !checksum.MatchString(e.blob()) || (len(e.blob()) == 64) != (e.LFS != nil):
+		return fmt.Errorf("a file without a checksum, %.100q", e.Path)
+	}
+	return nil
 }
 
 var (
-	commitPattern = lazyregexp.New(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
-	sha1Hex       = lazyregexp.New(`^[0-9a-f]{40}$`)
-	sha256Hex     = lazyregexp.New(`^[0-9a-f]{64}$`)
-	nextLink      = lazyregexp.New(`<([^<>]*)>\s*;[^,]*\brel="?next"?`)
+	checksum = lazyregexp.New(`^([0-9a-f]{40}|[0-9a-f]{64})$`) // also of a commit
+	nextLink = lazyregexp.New(`<([^<>]*)>\s*;[^,]*\brel="?next"?`)
 )
 
 // commit returns the commit of a revision.
@@ -50,7 +80,7 @@ func (h *Hub) commit(ctx context.Context, ref Ref) (string, error) {
 	if _, err := h.getJSON(ctx, address, ref, &answer); err != nil {
 		return "", err
 	}
-	if !commitPattern.MatchString(answer.SHA) {
+	if !checksum.MatchString(answer.SHA) {
 		return "", h.responseError(ref, "it contains no commit")
 	}
 	return answer.SHA, nil
@@ -63,23 +93,22 @@ func (h *Hub) list(ctx context.Context, ref Ref, commit string) ([]entry, error)
 	var found []entry
 	seen := 0
 	for range maxPages {
-		var page []file
+		var page []entry
 		header, err := h.getJSON(ctx, base+"?"+query, ref, &page)
 		if err != nil {
 			return nil, err
 		}
 		if seen += len(page); seen > maxFiles {
-			return nil, &Error{kind: ErrResponse, Text: fmt.Sprintf("%s has more than %d files", ref, maxFiles), Hint: "download the data yourself, and pass the directory to --subset"}
+			return nil, &Error{Text: fmt.Sprintf("%s has more than %d files", ref, maxFiles), Hint: "download the data yourself, and pass the directory to --subset"}
 		}
-		for _, f := range page {
-			if f.Type != "file" || (!datasets.IsDataFile(path.Base(f.Path)) && f.Path != cardName) {
+		for _, e := range page {
+			if e.Type != "file" || (!datasets.IsDataFile(path.Base(e.Path)) && e.Path != cardName) {
 				continue
 			}
-			e, err := f.entry()
-			if err != nil {
+			if err := e.check(); err != nil {
 				return nil, h.responseError(ref, err.Error())
 			}
-			if datasets.IsDataFile(f.Path) || f.Path == cardName { // skip files in hidden directories
+			if datasets.IsDataFile(e.Path) || e.Path == cardName { // skip files in hidden directories
 				found = append(found, e)
 			}
 		}
@@ -103,56 +132,23 @@ func nextPage(header http.Header) string {
 	return ""
 }
 
-// file is an entry in the hub's JSON.
-type file struct {
-	Type string `json:"type"`
-	Path string `json:"path"`
-	Size int64  `json:"size"`
-	OID  string `json:"oid"`
-	LFS  *struct {
-		OID  string `json:"oid"`
-		Size int64  `json:"size"`
-	} `json:"lfs"`
-}
-
-func (f file) entry() (entry, error) {
-	e := entry{name: f.Path, size: f.Size, sha1: f.OID}
-	if f.LFS != nil {
-		e.size, e.sha256, e.sha1 = f.LFS.Size, strings.TrimPrefix(f.LFS.OID, "sha256:"), ""
-	}
-	switch {
-	case len(e.name) > maxName || !utf8.ValidString(e.name) || !cleanPath(e.name) || strings.ContainsFunc(e.name, unprintable):
-		return e, fmt.Errorf("a file with the name %.100q", e.name)
-	case e.size < 0 || e.size > maxSize:
-		return e, fmt.Errorf("a file of %d bytes", e.size)
-	case f.LFS != nil && !sha256Hex.MatchString(e.sha256), f.LFS == nil && !sha1Hex.MatchString(e.sha1):
-		return e, fmt.Errorf("a file without a checksum, %.100q", e.name)
-	}
-	return e, nil
-}
-
 // cardName is the dataset card, which may define the splits.
 const cardName = "README.md"
 
-// getJSON makes an API request, with retries.
+// getJSON makes an API request.
 func (h *Hub) getJSON(ctx context.Context, address string, ref Ref, into any) (http.Header, error) {
 	var header http.Header
-	err := h.retry(ctx, ref.Repo, func(func()) error {
-		resp, err := h.get(ctx, request{url: address, from: api, ref: ref})
-		if err != nil {
-			return err
-		}
-		defer resp.Body.Close() //nolint:errcheck // the body was read
+	err := h.get(ctx, ref, address, func(resp *http.Response) error {
+		header = resp.Header
 		body, err := io.ReadAll(io.LimitReader(resp.Body, maxJSON+1))
 		switch {
 		case err != nil:
 			return err
 		case len(body) > maxJSON:
-			return h.responseError(ref, fmt.Sprintf("more than %s", size(maxJSON)))
+			return h.responseError(ref, "more than "+unit.Size(maxJSON))
 		case json.Unmarshal(body, into) != nil:
 			return h.responseError(ref, "invalid JSON")
 		}
-		header = resp.Header
 		return nil
 	})
 	return header, err
@@ -161,7 +157,6 @@ func (h *Hub) getJSON(ctx context.Context, address string, ref Ref, into any) (h
 // responseError returns the error for an invalid response.
 func (h *Hub) responseError(ref Ref, reason string) *Error {
 	return &Error{
-		kind: ErrResponse, err: errors.New(reason),
 		Text: fmt.Sprintf("invalid response of %s about %s: %s", printable(h.host), ref, reason),
 		Hint: "check HF_ENDPOINT, and whether a proxy or a login page answers instead of the hub",
 	}

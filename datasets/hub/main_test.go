@@ -19,14 +19,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-// TestMain lets the tests of interrupted downloads run this program as a child process
-// that fetches.
-func TestMain(m *testing.M) {
-	if mode := os.Getenv("HUB_TEST_CHILD"); mode != "" {
-		os.Exit(child(mode))
-	}
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const repo = "org/name"
 
@@ -108,18 +101,22 @@ func compare(e hub.Snapshot, want map[string][]byte) error {
 	return nil
 }
 
-// leftovers returns the partial and temporary files in a cache.
+// leftovers returns the incomplete and temporary files in a cache.
 func leftovers(t *testing.T, dir string) []string {
 	t.Helper()
 	var found []string
-	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && (strings.HasSuffix(path, ".partial") || strings.HasPrefix(d.Name(), ".")) {
+	must(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && (strings.HasSuffix(path, ".incomplete") || strings.HasPrefix(d.Name(), ".") && d.Name() != ".locks" && d.Name() != ".mini-files.json") {
 			found = append(found, path)
 		}
 		return err
-	})
+	}))
+	return found
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return found
 }

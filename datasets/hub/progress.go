@@ -9,8 +9,8 @@ type Stage string
 
 // The stages of a fetch, in order; Retrying can follow any failed request.
 const (
-	Waiting     Stage = "waiting"     // for another process that fetches the same repository
 	Resolving   Stage = "asking"      // for the commit and its files
+	Waiting     Stage = "waiting"     // for another process that downloads the same file
 	Downloading Stage = "downloading" // File, Bytes and Total are set
 	Retrying    Stage = "retrying"    // Err and Wait are set
 )
@@ -37,25 +37,24 @@ type progressMeter struct {
 	notify      func(Progress)
 	repo, file  string
 	done, total int64 // done: bytes of the files before the current one
+	current     int64 // bytes of the current file
 	last        time.Time
+}
+
+// Write counts bytes of the current file.
+func (m *progressMeter) Write(p []byte) (int, error) {
+	m.current += int64(len(p))
+	m.report(m.current, false)
+	return len(p), nil
 }
 
 // report reports that n bytes of the current file are in the cache. Without force, it skips a
 // report that follows another within progressInterval.
 func (m *progressMeter) report(n int64, force bool) {
 	now := time.Now()
-	if !force && now.Sub(m.last) < progressInterval {
-		return
+	if m.total == 0 || !force && now.Sub(m.last) < progressInterval {
+		return // also for the card, before the total is known
 	}
 	m.last = now
 	m.notify(Progress{Stage: Downloading, Repo: m.repo, File: m.file, Bytes: m.done + n, Total: m.total})
-}
-
-// startFile sets the current file.
-func (m *progressMeter) startFile(name string) { m.file = printable(name) }
-
-// finishFile reports that the current file is complete, and adds its size to done.
-func (m *progressMeter) finishFile(size int64) {
-	m.report(size, true)
-	m.done += size
 }

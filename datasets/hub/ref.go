@@ -65,7 +65,7 @@ var (
 )
 
 // ParseRef parses an alias or org/name, optionally followed by @revision. If split is empty,
-// the default split of an alias applies. The error is an *Error of kind ErrRef.
+// the default split of an alias applies. The error is an *Error.
 func ParseRef(s, split string) (Ref, error) {
 	name, revision, hasRevision := strings.Cut(s, "@")
 	ref := Ref{Repo: name, Revision: revision, Split: split}
@@ -79,7 +79,7 @@ func ParseRef(s, split string) (Ref, error) {
 	}
 	invalid := func(format string, args ...any) (Ref, error) {
 		return Ref{}, &Error{
-			kind: ErrRef, Text: fmt.Sprintf(format, args...),
+			Text: fmt.Sprintf(format, args...),
 			Hint: "use an alias (" + aliasNames() + "), org/name on the hub, either with @revision, or a file",
 		}
 	}

@@ -38,14 +38,14 @@ func TestRetryWaits(t *testing.T) {
 	tests := []struct {
 		name, header, value string
 		times               int
-		want                error
-		least, most         time.Duration
+		want                string
+		wait                time.Duration
 	}{
-		{"seconds", "Retry-After", "30", 2, nil, 60 * time.Second, 61 * time.Second},
-		{"the hub's own header", "Ratelimit", `"api";r=0;t=120`, 1, nil, 120 * time.Second, 121 * time.Second},
-		{"nothing said", "X", "", 1, nil, 100 * time.Millisecond, 2 * time.Second},
-		{"too long", "Retry-After", "86400", 1, hub.ErrRateLimited, 0, 0},
-		{"too often", "Retry-After", "10", 99, hub.ErrRateLimited, 40 * time.Second, 41 * time.Second},
+		{"seconds", "Retry-After", "30", 1, "is not a dataset", 30 * time.Second},
+		{"the hub's own header", "Ratelimit", `"api";r=0;t=120`, 1, "is not a dataset", 120 * time.Second},
+		{"nothing said", "X", "", 1, "is not a dataset", time.Second},
+		{"too long", "Retry-After", "86400", 1, "limits requests", 0},
+		{"too often", "Retry-After", "10", 2, "limits requests", 10 * time.Second},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -61,15 +61,8 @@ func TestRetryWaits(t *testing.T) {
 				must(t, err)
 				start := time.Now()
 				_, err = h.Fetch(t.Context(), hub.Ref{Repo: repo})
-				want := tt.want
-				if want == nil {
-					want = hub.ErrNotFound // the response after the refusals
-				}
-				if waited := time.Since(start); !errors.Is(err, want) || waited < tt.least || waited > tt.most {
+				if waited := time.Since(start); err == nil || !strings.Contains(err.Error(), tt.want) || waited != tt.wait {
 					t.Errorf("%v after %s", err, waited)
-				}
-				if tt.want != nil && n > hub.MaxTries {
-					t.Errorf("%d tries", n)
 				}
 			})
 		})

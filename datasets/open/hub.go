@@ -12,16 +12,22 @@ import (
 )
 
 // Hub returns a client for the hub. Like the hub's own tools, it reads the
-// environment variables HF_ENDPOINT, HF_TOKEN and HF_HUB_OFFLINE. Of c, it uses only
-// Offline, Transport and Progress.
+// environment variables HF_ENDPOINT, HF_TOKEN, HF_HUB_OFFLINE, HF_HUB_CACHE, HF_HOME and
+// XDG_CACHE_HOME. Of c, it uses only Offline, Transport and Progress.
 func Hub(c hub.Config) (*hub.Hub, error) {
-	dir, err := CacheDir()
-	if err != nil {
-		return nil, err
+	c.Dir = os.Getenv("HF_HUB_CACHE")
+	if home := os.Getenv("HF_HOME"); c.Dir == "" && home != "" {
+		c.Dir = filepath.Join(home, "hub")
+	}
+	if c.Dir == "" {
+		dir, err := os.UserCacheDir()
+		if err != nil {
+			return nil, usage.Errorf("no folder for the cache: %w; set HF_HUB_CACHE", err)
+		}
+		c.Dir = filepath.Join(dir, "huggingface", "hub")
 	}
 	c.Endpoint, c.Token = os.Getenv("HF_ENDPOINT"), os.Getenv("HF_TOKEN")
 	c.Offline = c.Offline || isOn(os.Getenv("HF_HUB_OFFLINE"))
-	c.Dir = filepath.Join(dir, "datasets")
 	return hub.New(c)
 }
 

@@ -35,7 +35,7 @@ func Open(ctx context.Context, name, split string, progress func(hub.Progress)) 
 		return datasets.Local(name, split)
 	}
 	if looksLikeFile(name) {
-		if source, ok := OpenCached(ctx, name, split); ok {
+		if source, ok := OpenCached(name, split); ok {
 			return source, nil // a dataset of the hub, from the cache
 		}
 		_, err := datasets.Local(name, split)
@@ -123,7 +123,7 @@ func looksLikeFile(name string) bool {
 
 // OpenCached is like Open, but never downloads and never reads pipes; it
 // returns false instead, as for all errors.
-func OpenCached(ctx context.Context, name, split string) (datasets.Source, bool) {
+func OpenCached(name, split string) (datasets.Source, bool) {
 	if name == Demo {
 		source, err := openDemo(split)
 		return source, err == nil
@@ -146,6 +146,6 @@ func OpenCached(ctx context.Context, name, split string) (datasets.Source, bool)
 	if err != nil {
 		return datasets.Source{}, false
 	}
-	snapshot, err := h.Open(ctx, ref)
-	return snapshot.Source(name), err == nil
+	snapshot, ok := h.Find(ref)
+	return snapshot.Source(name), ok
 }

@@ -87,10 +87,11 @@ func TestOfficialRowsAgree(t *testing.T) {
 				t.Fatal(err)
 			}
 			rows := 0
-			for in, err := range datasets.Rows(t.Context(), src, nil) {
-				if err != nil {
-					t.Fatal(err)
-				}
+			loaded, err := datasets.Load(t.Context(), []datasets.Source{src}, datasets.AllRows)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, in := range loaded.Instances {
 				rows++
 				if got := specs.LogParser(in.Repo); got != in.LogParser {
 					t.Errorf("%s: the parser is %s, the row says %s", in.ID, got, in.LogParser)

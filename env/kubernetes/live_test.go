@@ -27,7 +27,7 @@ func liveImage() string {
 }
 
 // live connects to the cluster of KUBECONFIG.
-func live(t *testing.T, change func(*Settings)) *Cluster {
+func live(t testing.TB, change func(*Settings)) *Cluster {
 	t.Helper()
 	if os.Getenv("KUBECONFIG") == "" {
 		t.Fatal("set KUBECONFIG to a cluster for tests")

@@ -32,7 +32,7 @@ type openedCluster struct {
 // connectCluster connects to the configured cluster, unless s has it already, and
 // removes what killed mini processes left behind.
 func (s *Sandboxes) connectCluster(ctx context.Context, cfg *configs.Resolved, w io.Writer, o Observer) error {
-	if err := CheckClusterSettings(cfg); err != nil {
+	if err := CheckSettings(cfg, cfg.Environment.Class); err != nil {
 		return err
 	}
 	if s.cluster.Cluster != nil && reflect.DeepEqual(s.cluster.settings, cfg.Environment.Kubernetes) {

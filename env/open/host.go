@@ -90,7 +90,7 @@ func (s *Sandboxes) UseHostDir(cfg *configs.Resolved) error {
 // openHost checks the settings of a host class, loads the helper, and sets s.open and
 // s.release.
 func (s *Sandboxes) openHost(ctx context.Context, cfg *configs.Resolved) (err error) {
-	if err := CheckHostSettings(cfg, s.Class); err != nil {
+	if err := CheckSettings(cfg, s.Class); err != nil {
 		return err
 	}
 	e := cfg.Environment

@@ -147,7 +147,7 @@ func logOf(in datasets.Instance, status string, code int) string {
 // rows returns the rows of the demo.
 func rows(t testing.TB) []datasets.Instance {
 	t.Helper()
-	set, err := datasets.Load(t.Context(), []datasets.Source{datasets.Embedded("demo", demo.Rows())}, datasets.Selection{})
+	set, err := datasets.Load(t.Context(), []datasets.Source{datasets.Embedded("demo", demo.Rows())}, datasets.AllRows)
 	if err != nil {
 		t.Fatal(err)
 	}

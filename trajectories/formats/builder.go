@@ -11,13 +11,13 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// builder collects the records of an attempt. It encodes the header and the import record
-// last, since readers change them until the end.
+// builder collects the records of an attempt. They are encoded when they are read, so that
+// readers can change the data of a pointer until the end of the file.
 type builder struct {
 	src         source
 	header      trajectories.Header
 	imported    trajectories.Import
-	body        []trajectories.Record // all records after the import record
+	records     []newRecord
 	losses      []Loss
 	otherFields map[string]any // fields that are not part of the format, such as a verdict
 
@@ -27,41 +27,37 @@ type builder struct {
 	usage               model.Usage // total of the calls
 	cost                model.Cost  // total of the calls
 	firstTime, lastTime time.Time   // of the records; zero if no time is known
-	err                 error       // first error
+}
+
+type newRecord struct {
+	trajectories.Record // without Data
+	data                any
 }
 
 func newBuilder(src source, format string) *builder {
-	return &builder{src: src, imported: trajectories.Import{
+	b := &builder{src: src, imported: trajectories.Import{
 		Format: format, File: src.base(), SHA256: src.sha256, Row: src.row,
 	}}
+	b.add(trajectories.TypeHeader, time.Time{}, &b.header)
+	b.add(trajectories.TypeImport, time.Time{}, &b.imported)
+	return b
 }
 
-// firstRecords is the number of records before builder.body: header and import record.
+// firstRecords is the number of records before those of the conversation: header and import
+// record.
 const firstRecords = 2
 
 // add adds a record and returns its ID.
 func (b *builder) add(t trajectories.Type, at time.Time, data any) int {
-	raw, err := trajectories.EncodeJSON(data)
-	if err != nil && b.err == nil {
-		b.err = fmt.Errorf("%s record: %w", t, err)
-	}
-	id := firstRecords + len(b.body) + 1
-	b.body = append(b.body, trajectories.Record{ID: id, Parent: id - 1, Type: t, Time: at, Data: raw})
-	b.addTime(at)
-	return id
-}
-
-// addTime updates firstTime and lastTime.
-func (b *builder) addTime(at time.Time) {
-	if at.IsZero() {
-		return
-	}
-	if b.firstTime.IsZero() || at.Before(b.firstTime) {
+	n := len(b.records)
+	b.records = append(b.records, newRecord{trajectories.Record{ID: n + 1, Parent: n, Type: t, Time: at}, data})
+	if !at.IsZero() && (b.firstTime.IsZero() || at.Before(b.firstTime)) {
 		b.firstTime = at
 	}
 	if at.After(b.lastTime) {
 		b.lastTime = at
 	}
+	return n + 1
 }
 
 // addMessage adds a message other than a reply.
@@ -70,17 +66,17 @@ func (b *builder) addMessage(m model.Message, cause trajectories.Cause, at time.
 	return b.add(trajectories.TypeMessage, at, trajectories.Message{Message: m, Cause: cause})
 }
 
-// addReply adds the call of a reply, unless c is nil, and the reply.
-func (b *builder) addReply(m model.Message, actions []string, c *trajectories.Call, at time.Time) int {
+// addReply adds the call of a reply, unless c is nil, and the reply, which it returns.
+func (b *builder) addReply(reply model.Message, actions []string, c *trajectories.Call, at time.Time) *trajectories.Message {
 	b.replies++
-	b.count(m)
+	b.count(reply)
 	if c != nil {
 		b.usage, b.cost = b.usage.Add(c.Usage), b.cost+c.Cost
 		b.add(trajectories.TypeCall, at, *c)
 	}
-	return b.add(trajectories.TypeMessage, at, trajectories.Message{
-		Message: m, Cause: trajectories.CauseReply, Actions: actions,
-	})
+	m := &trajectories.Message{Message: reply, Cause: trajectories.CauseReply, Actions: actions}
+	b.add(trajectories.TypeMessage, at, m)
+	return m
 }
 
 // count counts a message, and whether anything was read of it.
@@ -147,47 +143,29 @@ func (b *builder) end(e ending) {
 
 // file completes the header and the import record, and returns the file.
 func (b *builder) file() (*File, error) {
-	if b.err != nil {
-		return nil, b.err
-	}
 	if b.messageCount > 0 && b.filled == 0 {
 		return nil, fmt.Errorf("%w: all %d messages would be empty", ErrUnknownFormat, b.messageCount)
 	}
 	b.header.Format = trajectories.Format
 	b.header.Attempt = max(b.header.Attempt, 1)
-	if b.header.InstanceID == "" {
-		b.header.InstanceID = b.src.name()
-		if b.src.row > 0 {
-			b.header.InstanceID += fmt.Sprintf("-%d", b.src.row)
-		}
-	}
+	b.header.InstanceID = cmp.Or(b.header.InstanceID, b.src.instanceID())
 	for _, loss := range b.losses {
 		b.imported.Losses = append(b.imported.Losses, loss.String())
 	}
-	records := make([]trajectories.Record, 0, firstRecords+len(b.body))
-	for i, data := range []any{b.header, b.imported} {
-		raw, err := trajectories.EncodeJSON(data)
-		if err != nil {
-			return nil, fmt.Errorf("header: %w", err)
-		}
-		t := []trajectories.Type{trajectories.TypeHeader, trajectories.TypeImport}[i]
-		records = append(records, trajectories.Record{ID: i + 1, Parent: i, Type: t, Time: b.firstTime, Data: raw})
+	for i := range firstRecords {
+		b.records[i].Time = b.firstTime
 	}
-	records = append(records, b.body...)
 	return &File{
-		Format: b.imported.Format, Header: b.header, SHA256: b.src.sha256, Row: b.src.row,
-		Losses: b.imported.Losses, Records: iterate(records),
-	}, nil
-}
-
-func iterate(records []trajectories.Record) func(func(trajectories.Record, error) bool) {
-	return func(yield func(trajectories.Record, error) bool) {
-		for _, r := range records {
-			if !yield(r, nil) {
-				return
+		Format: b.imported.Format, Header: b.header, SHA256: b.src.sha256, Row: b.src.row, Losses: b.imported.Losses,
+		Records: func(yield func(trajectories.Record, error) bool) {
+			for _, r := range b.records {
+				var err error
+				if r.Data, err = trajectories.EncodeJSON(r.data); !yield(r.Record, err) {
+					return
+				}
 			}
-		}
-	}
+		},
+	}, nil
 }
 
 // setExtra sets Import.Extra to the fields of an object without the omitted ones.
@@ -206,12 +184,8 @@ func (b *builder) setExtra(object json.RawMessage, omitted ...string) {
 		delete(fields, name)
 	}
 	b.addLoss("a setting that may be a secret was removed", removeSecrets(fields))
-	raw, err := trajectories.EncodeJSON(fields)
-	if err != nil && b.err == nil {
-		b.err = err
-	}
 	if len(fields) > 0 {
-		b.imported.Extra = raw
+		b.imported.Extra, _ = trajectories.EncodeJSON(fields) // cannot fail for JSON that was decoded
 	}
 }
 

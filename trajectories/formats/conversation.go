@@ -40,19 +40,19 @@ type action struct {
 const maxDropped = 256
 
 // read adds the records of all turns.
-func (c *conversation) read(turns []turn) error {
+func (c *conversation) read(turns []turn) {
 	for i := range turns {
 		t := &turns[i]
 		c.b.addUnreadLosses(t.Raw, t.Role == model.Assistant)
 		switch {
-		case t.extra.Cause.set && t.Interrupt == "" && !t.extra.hasResult():
-			c.b.addMessage(c.message(t), standaloneCause(t.extra.Cause.value), t.Time)
+		case t.Extra.Cause.set && t.Extra.Interrupt == "" && !t.Extra.hasResult():
+			c.b.addMessage(c.message(t), standaloneCause(t.Extra.Cause.value), t.Time)
 			c.unanswered = false
 		case t.Role == model.Assistant:
 			c.addReply(t)
 		case t.Role == "exit":
 			c.readExit(t)
-		case t.Interrupt != "":
+		case t.Extra.Interrupt != "":
 			c.addInterrupt(t)
 		default:
 			c.addUserOrTool(t)
@@ -61,7 +61,6 @@ func (c *conversation) read(turns []turn) error {
 			c.lastTime = t.Time
 		}
 	}
-	return c.b.err
 }
 
 // standaloneCause returns the cause of a message that answers no reply in the file. It
@@ -76,18 +75,18 @@ func standaloneCause(text string) trajectories.Cause {
 
 func (c *conversation) message(t *turn) model.Message {
 	return model.Message{
-		Role: t.Role, Content: t.Content, Images: c.b.images(t.content), Reasoning: t.Reasoning,
-		ToolCalls: t.Calls, ToolCallID: t.CallID, ProviderData: t.provider,
+		Role: t.Role, Content: t.Content, Images: c.b.images(t.RawContent), Reasoning: t.Reasoning,
+		ToolCalls: t.Calls, ToolCallID: t.CallID, ProviderData: t.ProviderData,
 	}
 }
 
 func (c *conversation) addReply(t *turn) {
 	commands := t.Commands
-	if !c.textCommands && len(t.Calls) == 0 && t.extra.Actions == nil {
+	if !c.textCommands && len(t.Calls) == 0 && t.Extra.Actions == nil {
 		commands = nil
 	}
-	raw := t.extra.Response
-	if t.response { // the message is the response
+	raw := t.Extra.Response
+	if t.Object == "response" { // the message is the response
 		raw = withoutField(t.Raw, "extra")
 	}
 	m := c.message(t)
@@ -105,16 +104,16 @@ func (c *conversation) addReply(t *turn) {
 // call returns the model call with the given response, or nil if the file has no data
 // about it. at is the time of its reply.
 func (c *conversation) call(raw json.RawMessage, t *turn, at time.Time) *trajectories.Call {
-	if len(raw) == 0 && !t.extra.Cost.set && t.extra.Model.value == "" {
+	if len(raw) == 0 && !t.Extra.Cost.set && t.Extra.Model.value == "" {
 		return nil
 	}
 	resp, usage := readResponse(raw)
-	call := &trajectories.Call{Usage: usage, Model: cmp.Or(t.extra.Model.value, resp.Model), Raw: raw}
+	call := &trajectories.Call{Usage: usage, Model: cmp.Or(t.Extra.Model.value, resp.Model), Raw: raw}
 	if len(resp.Choices) > 0 {
 		call.Finish = resp.Choices[0].Finish
 	}
-	if t.extra.Cost.set {
-		call.Cost = model.Cost(t.extra.Cost.value)
+	if t.Extra.Cost.set {
+		call.Cost = model.Cost(t.Extra.Cost.value)
 	} else {
 		call.Usage.Unpriced = 1
 	}
@@ -137,7 +136,7 @@ func (c *conversation) addContext(call *trajectories.Call) {
 		}
 		next = id + 1
 	}
-	if last := firstRecords + len(c.b.body); last >= next {
+	if last := len(c.b.records); last >= next {
 		sent = append(sent, trajectories.ContextPart{From: next, To: last})
 	}
 	c.b.add(trajectories.TypeContext, time.Time{}, trajectories.PromptContext{Sent: sent})
@@ -146,7 +145,7 @@ func (c *conversation) addContext(call *trajectories.Call) {
 // addInterrupt adds a message with an interrupt type, which is not a command's output.
 func (c *conversation) addInterrupt(t *turn) {
 	cause := trajectories.Cause("")
-	switch t.Interrupt {
+	switch t.Extra.Interrupt {
 	case "FormatError":
 		c.restoreReply(t)
 		cause = trajectories.CauseFormatError
@@ -173,22 +172,22 @@ func (c *conversation) restoreReply(t *turn) {
 		return
 	}
 	var m model.Message
-	resp, _ := readResponse(t.extra.Response)
+	resp, _ := readResponse(t.Extra.Response)
 	switch {
-	case len(t.extra.Response) > 0 && decodeReply(t.extra.Response, resp, &m):
-	case len(t.extra.ModelResponse) > 0:
-		m = model.Message{Content: asString(t.extra.ModelResponse)}
+	case len(t.Extra.Response) > 0 && decodeReply(t.Extra.Response, resp, &m):
+	case len(t.Extra.ModelResponse) > 0:
+		m = model.Message{Content: asString(t.Extra.ModelResponse)}
 	default:
 		c.b.addLoss("a reply with a format error is not in the file", 1)
 		c.missingReplies++
 		return
 	}
 	m.Role = model.Assistant
-	call := c.call(t.extra.Response, t, time.Time{})
+	call := c.call(t.Extra.Response, t, time.Time{})
 	c.addContext(call)
-	id := c.b.addReply(m, nil, call, time.Time{})
+	c.b.addReply(m, nil, call, time.Time{})
 	c.hasReply, c.unanswered, c.pending = true, true, c.pending[:0]
-	if c.dropped = append(c.dropped, id); len(c.dropped) > maxDropped {
+	if c.dropped = append(c.dropped, len(c.b.records)); len(c.dropped) > maxDropped {
 		c.b.addLoss("later calls do not record that a reply with a format error was not sent", 1)
 	}
 }
@@ -200,15 +199,11 @@ func decodeReply(raw json.RawMessage, resp response, m *model.Message) bool {
 	if len(resp.Choices) > 0 {
 		message = resp.Choices[0].Message
 	}
-	list, err := json.Marshal([]json.RawMessage{message})
-	if err != nil {
+	t, err := parseTurn(message, defaultActions)
+	if err != nil || t.Role != model.Assistant {
 		return false
 	}
-	t, err := parseMessages(list)
-	if err != nil || len(t.turns) != 1 || t.turns[0].Role != model.Assistant {
-		return false
-	}
-	m.Content, m.Reasoning, m.ToolCalls = t.turns[0].Content, t.turns[0].Reasoning, t.turns[0].Calls
+	m.Content, m.Reasoning, m.ToolCalls = t.Content, t.Reasoning, t.Calls
 	return true
 }
 
@@ -240,13 +235,13 @@ func (c *conversation) addUserOrTool(t *turn) {
 		c.unanswered, c.pending = false, c.pending[:0]
 		return
 	}
-	for _, a := range t.extra.Actions { // the user ran commands
+	for _, a := range t.Extra.Actions { // the user ran commands
 		c.b.addLoss("a command run by the user", 1)
 		if a.Command != nil {
 			c.pending = append(c.pending, action{command: *a.Command})
 		}
 	}
-	if len(t.extra.Actions) > 0 {
+	if len(t.Extra.Actions) > 0 {
 		c.b.addMessage(m, "", t.Time)
 		return
 	}
@@ -265,10 +260,10 @@ func (c *conversation) addObservation(t *turn, m model.Message) {
 	case !found && t.Role == model.User && t.Result == nil: // a plain user message
 		c.b.addMessage(m, "", t.Time)
 		return
-	case !found && t.Role == model.Tool && !t.extra.hasResult(): // the answer to a tool call without a shell command
+	case !found && t.Role == model.Tool && !t.Extra.hasResult(): // the answer to a tool call without a shell command
 		c.b.addMessage(m, trajectories.CauseObservation, t.Time)
 		return
-	case t.Result != nil && t.Result.ExitCode == -1 && t.Result.Exception == notExecuted:
+	case t.Result != nil && t.Result.ExitCode != nil && *t.Result.ExitCode == -1 && t.Result.Exception == notExecuted:
 		c.b.addMessage(m, trajectories.CauseNotRun, t.Time)
 		return
 	}
@@ -276,7 +271,7 @@ func (c *conversation) addObservation(t *turn, m model.Message) {
 		c.b.addLoss("the command of an output is not in the file, or its format is unknown", 1)
 	}
 	x := c.execution(a, t)
-	x.TimedOut = x.TimedOut || t.extra.TimedOut.value || t.extra.ExceptionType.value == "TimeoutExpired"
+	x.TimedOut = x.TimedOut || t.Extra.TimedOut.value || t.Extra.ExceptionType.value == "TimeoutExpired"
 	if !c.lastTime.IsZero() && t.Time.After(c.lastTime) && c.singleAction {
 		x.Start, x.Duration = c.lastTime, trajectories.Seconds(t.Time.Sub(c.lastTime))
 	}
@@ -302,11 +297,13 @@ func (c *conversation) execution(a action, t *turn) trajectories.Execution {
 		c.b.addLoss("only the output shown to the model is in the file", 1)
 		return x
 	}
-	x.Output, x.Exception = trajectories.Bytes(r.Output), r.Exception
-	if r.HasExitCode {
-		x.ExitCode, x.ExitCodeUnknown = r.ExitCode, false
+	x.Exception = r.Exception
+	if r.ExitCode != nil {
+		x.ExitCode, x.ExitCodeUnknown = *r.ExitCode, false
 	}
-	if !r.Complete {
+	if r.Output != nil {
+		x.Output = trajectories.Bytes(*r.Output)
+	} else {
 		_, output, _ := strings.Cut(t.Content, "</returncode>\n")
 		x.Output = trajectories.Bytes(output)
 		c.b.addLoss("an output was truncated in the file", 1)
@@ -335,7 +332,7 @@ func (c *conversation) isFormatError(t *turn) bool {
 // readExit reads the exit message of release 2. If mini wrote the file for an imported
 // attempt, the message has the output of the last command too.
 func (c *conversation) readExit(t *turn) {
-	c.exit.Status, c.exit.Submission = t.extra.Status.value, t.extra.Submission.value
+	c.exit.Status, c.exit.Submission = t.Extra.Status.value, t.Extra.Submission.value
 	if t.Result == nil {
 		return
 	}

@@ -187,6 +187,9 @@ func TestBadFiles(t *testing.T) {
 		"no steps":         {"a.traj", `{"trajectory":[]}`, "no steps and no history"},
 		"an event":         {"a.json", `[{"source":"agent","action":"run","args":7}]`, "[0]: args: a number has the wrong type"},
 		"empty history":    {"a.json", `{"instance_id":"x","history":[]}`, "the history is empty"},
+		"ATIF step":        {"a.json", `{"schema_version":"ATIF-v1.7","agent":{},"steps":[{"source":"agent","metrics":{"cost_usd":"much"}}]}`, "invalid ATIF: steps[0]: metrics.cost_usd: a string has the wrong type"},
+		"ATIF content":     {"a.json", `{"schema_version":"ATIF-v1.7","agent":{},"steps":[{"source":"agent","message":7}]}`, "invalid ATIF: steps[0]: message: a number has the wrong type"},
+		"ATIF source":      {"a.json", `{"schema_version":"ATIF-v1.7","agent":{},"steps":[{"source":"me"}]}`, `steps[0]: source: one of system, user, agent expected, got "me"`},
 		"ATIF of tomorrow": {"a.json", `{"schema_version":"ATIF-v9.0","agent":{"name":"a","version":"1"},"steps":[]}`, "invalid ATIF"},
 		"journal of tomorrow": {
 			"j.jsonl", strings.Replace(header, "mini-1", "mini-9", 1), "j.jsonl:1: not a journal of format mini-1",
@@ -258,6 +261,27 @@ func TestOpenSeveralAttempts(t *testing.T) {
 	}
 	if _, err := formats.Open(unknown); !errors.Is(err, formats.ErrUnknownFormat) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestNewerATIF checks that unknown fields of a document are kept.
+func TestNewerATIF(t *testing.T) {
+	f, err := formats.Read("f.json", []byte(`{"schema_version":"ATIF-v1.12","agent":{"name":"a","soul":1},"steps":[`+
+		`{"source":"user","message":[{"type":"text","text":"hi"},{"type":"audio"}],"timestamp":"now","reasoning_content":"hm"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{
+		"the version ATIF-v1.12 is unknown; the file was read as 1.8",
+		"a timestamp that is not a time of ISO 8601 is kept as data only",
+		"an audio part is not kept, only its path as data",
+		"the reasoning, calls and metrics of a step that is not the agent's are kept as data only",
+	}, f.Losses); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	a, err := trajectories.Fold(f.Records)
+	if err != nil || !bytes.Contains(a.Import.Extra, []byte(`"soul":1`)) {
+		t.Errorf("%+v, %v", a.Import, err)
 	}
 }
 

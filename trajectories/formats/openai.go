@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -48,22 +49,16 @@ func (b *builder) messages(list []json.RawMessage, e ending) (*File, error) {
 	if len(list) == 0 {
 		return nil, errors.New("no messages")
 	}
-	data, err := json.Marshal(list)
-	if err != nil {
-		return nil, explainJSON(err)
-	}
-	t, err := parseMessages(data)
+	turns, err := parseTurns(list, defaultActions)
 	if err != nil {
 		return nil, err
 	}
 	// Code blocks are commands only if a user message has the result of a command.
-	textCommands := slices.ContainsFunc(t.turns, func(turn turn) bool {
+	textCommands := slices.ContainsFunc(turns, func(turn turn) bool {
 		return turn.Role == model.User && turn.Result != nil
 	})
 	c := conversation{b: b, textCommands: textCommands}
-	if err := c.read(t.turns); err != nil {
-		return nil, err
-	}
+	c.read(turns)
 	if c.exit.Status != "" {
 		e = ending{status: c.exit.Status, submission: c.exit.Submission}
 	}
@@ -116,28 +111,27 @@ func (b *builder) addUnreadLosses(raw json.RawMessage, isReply bool) {
 	_ = json.Unmarshal(fields["extra"], &extra) // extra is optional
 	inCall := isReply && (len(extra["response"]) > 0 || asString(fields["object"]) == "response")
 	if !inCall { // Call.Raw contains the message otherwise
-		b.addUnreadFields(fields, knownFields, "the field %q of a message")
+		b.addUnreadFields(fields, knownFields, "the field \"%s\" of a message")
 	}
 	b.addUnreadFields(extra, knownExtra, "the field \"extra.%s\" of a message")
 }
 
-// addUnreadFields adds a loss for each field that is not empty and not known. It replaces
-// %s and %q in text by the name of the field.
+// addUnreadFields adds a loss for each field that is not empty and not known. text is a
+// format of the name of the field.
 func (b *builder) addUnreadFields(fields map[string]json.RawMessage, known []string, text string) {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if slices.Contains(known, name) || isEmpty(fields[name]) {
 			continue
 		}
-		if len(name) > 40 {
-			name = name[:40] + "..."
-		}
-		text := strings.NewReplacer("%q", `"`+printable(name)+`"`, "%s", printable(name)).Replace(text)
-		b.addLoss(text, 1)
+		b.addLoss(fmt.Sprintf(text, printable(name)), 1)
 	}
 }
 
-// printable replaces characters that are not printable ASCII by "?".
+// printable shortens a name, and replaces characters that are not printable ASCII by "?".
 func printable(name string) string {
+	if len(name) > 40 {
+		name = name[:40] + "..."
+	}
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r > 0x7e {
 			return '?'

@@ -52,16 +52,18 @@ func readHistory(src source, data []byte) (*File, error) {
 	} else if e.status == "" {
 		e.status = "unfinished" // OpenHands writes lines only for attempts that ended
 	}
-	return r.end(e)
+	b.end(e)
+	return b.file()
 }
 
 // readEvents reads a list of events.
 func readEvents(src source, list []json.RawMessage) (*File, error) {
-	reader := newEventReader(newBuilder(src, string(formatEvents)))
-	if err := reader.read(list); err != nil {
+	r := newEventReader(newBuilder(src, string(formatEvents)))
+	if err := r.read(list); err != nil {
 		return nil, err
 	}
-	return reader.end(ending{status: reader.status})
+	r.b.end(ending{status: r.status})
+	return r.b.file()
 }
 
 // errorStatus returns the exit status for the error message that ended an attempt.
@@ -87,10 +89,13 @@ func errorStatus(text string) string {
 	return "error"
 }
 
-// parseTime parses a time in RFC 3339 or one of Python's formats, which have no time zone
-// and are taken as UTC. It returns the zero time for other text.
+// parseTime parses a time of ISO 8601, as Python writes it. A time without a zone is in UTC.
+// parseTime returns the zero time for other text.
 func parseTime(text string) time.Time {
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999", "2006-01-02 15:04:05.999999"} {
+	if len(text) > len(time.DateOnly) && text[len(time.DateOnly)] == ' ' {
+		text = text[:len(time.DateOnly)] + "T" + text[len(time.DateOnly)+1:]
+	}
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02T15:04:05Z0700", "2006-01-02T15:04", time.DateOnly} {
 		if t, err := time.Parse(layout, text); err == nil {
 			return t.UTC()
 		}

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/minibench/mini/model"
@@ -58,29 +59,26 @@ type eventTool struct {
 
 // eventMetrics are the totals of the attempt up to an event.
 type eventMetrics struct {
-	Cost  float64 `json:"accumulated_cost"`
-	Usage *struct {
-		Prompt     float64 `json:"prompt_tokens"`
-		Completion float64 `json:"completion_tokens"`
-		CacheRead  float64 `json:"cache_read_tokens"`
-		CacheWrite float64 `json:"cache_write_tokens"`
-	} `json:"accumulated_token_usage"`
+	Cost  float64     `json:"accumulated_cost"`
+	Usage *eventUsage `json:"accumulated_token_usage"`
+}
+
+type eventUsage struct {
+	Prompt     float64 `json:"prompt_tokens"`
+	Completion float64 `json:"completion_tokens"`
+	CacheRead  float64 `json:"cache_read_tokens"`
+	CacheWrite float64 `json:"cache_write_tokens"`
 }
 
 // eventReader converts events to records.
 type eventReader struct {
-	b      *builder
-	status string // exit status so far
-
-	agentStarted bool                      // there was a reply
-	responseID   string                    // ID of the response of the newest reply; "" if unknown
-	actions      map[string]*pendingAction // by event ID
-	calls        map[string]*pendingAction // by tool call ID
-	totals       eventMetrics              // at the newest call
-
-	newestReply *trajectories.Message
-	newestIndex int  // index of newestReply in builder.body
-	changed     bool // newestReply has changed since it was encoded
+	b          *builder
+	status     string                    // exit status so far
+	reply      *trajectories.Message     // the newest reply; nil before the first
+	responseID string                    // ID of the response with the newest reply; "" if unknown
+	actions    map[string]*pendingAction // by event ID
+	calls      map[string]*pendingAction // by tool call ID
+	totals     eventMetrics              // at the newest call
 }
 
 // pendingAction is an action without an observation so far.
@@ -96,21 +94,17 @@ func newEventReader(b *builder) *eventReader {
 
 // read adds all events.
 func (r *eventReader) read(list []json.RawMessage) error {
-	for i := 0; i < len(list); i++ {
-		if bytes.HasPrefix(bytes.TrimSpace(list[i]), []byte("[")) { // an action and its observation
-			var pair []json.RawMessage
-			if err := json.Unmarshal(list[i], &pair); err != nil {
+	for i, item := range list {
+		events := []json.RawMessage{item}
+		if bytes.HasPrefix(bytes.TrimSpace(item), []byte("[")) { // an action and its observation
+			if err := json.Unmarshal(item, &events); err != nil {
 				return fmt.Errorf("[%d]: %w", i, explainJSON(err))
 			}
-			for _, e := range pair {
-				if err := r.addEvent(e); err != nil {
-					return fmt.Errorf("[%d]: %w", i, err)
-				}
-			}
-			continue
 		}
-		if err := r.addEvent(list[i]); err != nil {
-			return fmt.Errorf("[%d]: %w", i, err)
+		for _, e := range events {
+			if err := r.addEvent(e); err != nil {
+				return fmt.Errorf("[%d]: %w", i, explainJSON(err))
+			}
 		}
 	}
 	return nil
@@ -123,70 +117,60 @@ func (r *eventReader) addEvent(raw json.RawMessage) error {
 		Kind string `json:"kind"`
 	}
 	if err := json.Unmarshal(raw, &kind); err != nil {
-		return explainJSON(err)
+		return err
 	}
 	if kind.Kind != "" {
 		return r.addSDKEvent(kind.Kind, raw)
 	}
 	var e event
 	if err := json.Unmarshal(raw, &e); err != nil {
-		return explainJSON(err)
+		return err
 	}
+	at := parseTime(e.Time)
 	switch {
 	case e.Observation != "":
-		return r.addObservation(e)
+		return r.addObservation(e, at)
 	case e.Source == "agent" && e.Action != "" && e.Action != "system":
-		r.addAction(e)
+		r.addAction(e, at)
 	case e.Action == "system":
 		r.b.imported.AgentVersion = cmp.Or(e.Args.Version, r.b.imported.AgentVersion)
 		r.b.header.Tools = readTools(e.Args.Tools)
-		r.b.addMessage(model.Message{Role: model.System, Content: e.Args.Content},
-			trajectories.CausePrompt, parseTime(e.Time))
+		r.b.addMessage(model.Message{Role: model.System, Content: e.Args.Content}, trajectories.CausePrompt, at)
 	case e.Action == "message":
-		r.addUser(model.Message{Role: model.User, Content: e.Args.Content}, parseTime(e.Time))
+		r.addUser(model.Message{Role: model.User, Content: e.Args.Content}, at)
 		r.b.addLoss("an image that a message refers to", len(e.Args.Images))
 	default:
-		r.skip(e.name())
+		r.skip(cmp.Or(e.Action, "of unknown kind"))
 	}
 	return nil
 }
 
 // skip adds a loss for an event that is not part of the conversation.
 func (r *eventReader) skip(name string) {
-	if len(name) > 40 {
-		name = name[:40] + "..."
-	}
 	r.b.addLoss("an event "+printable(name)+", which is not part of the conversation", 1)
-}
-
-// name returns the name of the event for losses.
-func (e event) name() string {
-	return cmp.Or(e.Observation, e.Action, "of unknown kind")
 }
 
 // addUser adds a message of the user. Before the first reply, it is a prompt.
 func (r *eventReader) addUser(m model.Message, at time.Time) {
 	cause := trajectories.CausePrompt
-	if r.agentStarted {
+	if r.reply != nil {
 		cause = ""
 	}
 	r.b.addMessage(m, cause, at)
 }
 
 // addAction adds an action of the agent, and its reply unless an earlier action added it.
-func (r *eventReader) addAction(e event) {
-	at := parseTime(e.Time)
+func (r *eventReader) addAction(e event, at time.Time) {
 	switch e.Action {
 	case "recall", "change_agent_state", "condensation", "condensation_request", "start", "null":
-		r.skip(e.name())
+		r.skip(e.Action)
 		return
 	case "finish", "reject":
 		r.status = e.Action
 	}
-	pending := &pendingAction{command: e.Args.Command, isShell: e.Action == "run" && e.Args.Command != ""}
-	if input := string(e.Args.Input); pending.isShell && (input == "true" || input == `"true"`) {
-		pending.isShell = false
-		r.b.addLoss("an input to a running process", 1)
+	pending := &pendingAction{}
+	if e.Action == "run" {
+		r.setCommand(pending, e.Args.Command, isTrue(e.Args.Input))
 	}
 	if e.Tool != nil {
 		pending.callID = e.Tool.ID
@@ -195,78 +179,58 @@ func (r *eventReader) addAction(e event) {
 	if id := string(e.ID); id != "" {
 		r.actions[id] = pending
 	}
-	m, resp, added := r.reply(e)
-	if added {
-		if pending.isShell {
-			r.appendAction(pending.command)
-		}
-		return
-	}
-	var actions []string
-	if pending.isShell {
-		actions = []string{pending.command}
-	}
-	r.addReply(m, actions, r.call(e, resp), at)
+	r.addActionReply(e, at)
+	r.act(pending)
 }
 
-// reply returns the reply that contains an action, and the provider's response. added
-// reports whether this reply is the newest one, which was added before; m and resp are
-// then empty.
-func (r *eventReader) reply(e event) (m model.Message, resp response, added bool) {
+// setCommand sets the command of an action of a shell tool.
+func (r *eventReader) setCommand(p *pendingAction, command string, isInput bool) {
+	p.command, p.isShell = command, command != "" && !isInput
+	r.b.addLoss("an input to a running process", boolInt(command != "" && isInput))
+}
+
+// act adds the command of an action to the newest reply.
+func (r *eventReader) act(p *pendingAction) {
+	if p.isShell {
+		r.reply.Actions = append(r.reply.Actions, p.command)
+	}
+}
+
+// continues reports whether a response has the newest reply, which was added before.
+func (r *eventReader) continues(responseID string) bool {
+	if responseID != "" && responseID == r.responseID {
+		return true
+	}
+	r.responseID = responseID
+	return false
+}
+
+// addActionReply adds the reply that contains an action, unless an earlier action added it.
+func (r *eventReader) addActionReply(e event, at time.Time) {
+	m := model.Message{Role: model.Assistant}
+	var resp response
+	decoded := false
 	if e.Tool != nil {
-		id := struct {
+		var id struct {
 			ID string `json:"id"`
-		}{}
+		}
 		_ = json.Unmarshal(e.Tool.Response, &id) // without an ID it stays ""
-		if id.ID != "" && id.ID == r.responseID {
-			return m, resp, true
+		if r.continues(id.ID) {
+			return
 		}
-		r.responseID = id.ID
 		resp, _ = readResponse(e.Tool.Response)
-		if len(resp.Choices) > 0 && decodeReply(e.Tool.Response, resp, &m) {
-			m.Role = model.Assistant
-			return m, resp, false
+		decoded = len(resp.Choices) > 0 && decodeReply(e.Tool.Response, resp, &m)
+	}
+	if !decoded {
+		r.responseID = ""
+		m.Content = cmp.Or(e.Args.Thought, e.Args.Content, e.Args.Final)
+		if e.Tool != nil {
+			m.ToolCalls = []model.ToolCall{{ID: e.Tool.ID, Name: e.Tool.Name, Arguments: "{}"}}
+			r.b.addLoss("the arguments of a tool call are not in the file", 1)
 		}
+		r.b.addLoss("the text of a reply is not in the file, only its thought and action", boolInt(e.Action != "message"))
 	}
-	r.responseID = ""
-	m = model.Message{Role: model.Assistant, Content: cmp.Or(e.Args.Thought, e.Args.Content, e.Args.Final)}
-	if e.Tool != nil {
-		m.ToolCalls = []model.ToolCall{{ID: e.Tool.ID, Name: e.Tool.Name, Arguments: "{}"}}
-		r.b.addLoss("the arguments of a tool call are not in the file", 1)
-	}
-	if e.Action != "message" {
-		r.b.addLoss("the text of a reply is not in the file, only its thought and action", 1)
-	}
-	return m, resp, false
-}
-
-// addReply adds a reply with its first actions. appendAction adds further ones.
-func (r *eventReader) addReply(m model.Message, actions []string, c *trajectories.Call, at time.Time) {
-	r.flush()
-	r.agentStarted = true
-	r.b.addReply(m, actions, c, at)
-	r.newestReply = &trajectories.Message{Message: m, Cause: trajectories.CauseReply, Actions: actions}
-	r.newestIndex, r.changed = len(r.b.body)-1, false
-}
-
-// flush encodes the newest reply again if it has changed since addReply.
-func (r *eventReader) flush() {
-	if r.newestReply == nil || !r.changed {
-		return
-	}
-	raw, err := trajectories.EncodeJSON(*r.newestReply)
-	if err != nil {
-		r.b.err = err
-		return
-	}
-	r.b.body[r.newestIndex].Data = raw
-}
-
-// appendAction adds an action to the newest reply.
-func (r *eventReader) appendAction(command string) {
-	if r.newestReply != nil {
-		r.newestReply.Actions, r.changed = append(r.newestReply.Actions, command), true
-	}
+	r.reply = r.b.addReply(m, nil, r.call(e, resp), at)
 }
 
 // call returns the call of a reply, or nil if the file has no data about it. The cost and,
@@ -288,13 +252,11 @@ func (r *eventReader) call(e event, resp response) *trajectories.Call {
 		return c
 	}
 	c.Cost = model.Cost(max(0, m.Cost-r.totals.Cost))
-	if u, previous := m.Usage, r.totals.Usage; u != nil && resp.Usage == nil {
-		c.Usage = model.Usage{Prompt: tokenCount(u.Prompt), Completion: tokenCount(u.Completion), CacheRead: tokenCount(u.CacheRead), CacheWrite: tokenCount(u.CacheWrite)}
-		if previous != nil {
-			c.Usage = model.Usage{
-				Prompt: tokenCount(u.Prompt - previous.Prompt), Completion: tokenCount(u.Completion - previous.Completion),
-				CacheRead: tokenCount(u.CacheRead - previous.CacheRead), CacheWrite: tokenCount(u.CacheWrite - previous.CacheWrite),
-			}
+	if u := m.Usage; u != nil && resp.Usage == nil {
+		previous := cmp.Or(r.totals.Usage, &eventUsage{})
+		c.Usage = model.Usage{
+			Prompt: tokenCount(u.Prompt - previous.Prompt), Completion: tokenCount(u.Completion - previous.Completion),
+			CacheRead: tokenCount(u.CacheRead - previous.CacheRead), CacheWrite: tokenCount(u.CacheWrite - previous.CacheWrite),
 		}
 	}
 	r.totals = *m
@@ -302,21 +264,19 @@ func (r *eventReader) call(e event, resp response) *trajectories.Call {
 }
 
 // addObservation adds an observation. An error that belongs to no action is a format error.
-func (r *eventReader) addObservation(e event) error {
+func (r *eventReader) addObservation(e event, at time.Time) error {
 	content, err := contentText(e.Content)
 	if err != nil {
-		return fmt.Errorf("content: %w", explainJSON(err))
+		return fmt.Errorf("content: %w", err)
 	}
-	switch e.Observation {
-	case "agent_state_changed":
-		r.setState(e.Extras.State)
+	switch {
+	case e.Observation == "agent_state_changed":
+		if state := e.Extras.State; slices.Contains([]string{"finished", "error", "rejected", "stopped", "paused"}, state) {
+			r.status = state // it ends the attempt
+		}
 		return nil
-	case "recall", "null", "condense", "loop_detection":
-		r.skip(e.name())
-		return nil
-	}
-	if !r.agentStarted {
-		r.skip(e.name())
+	case r.reply == nil, slices.Contains([]string{"recall", "null", "condense", "loop_detection"}, e.Observation):
+		r.skip(e.Observation)
 		return nil
 	}
 	pending := r.takeAction(e)
@@ -325,21 +285,27 @@ func (r *eventReader) addObservation(e event) error {
 		m.Role, m.ToolCallID = model.Tool, pending.callID
 	}
 	if pending == nil && e.Observation == "error" {
-		r.b.addMessage(m, trajectories.CauseFormatError, parseTime(e.Time))
+		r.b.addMessage(m, trajectories.CauseFormatError, at)
 		return nil
 	}
-	if pending != nil && pending.isShell {
-		x := trajectories.Execution{Command: pending.command, Output: trajectories.Bytes(content), ExitCodeUnknown: true}
-		for _, code := range []*int{e.Extras.ExitCode, e.Extras.Metadata.ExitCode} {
+	r.observe(pending, m, at, false, e.Extras.ExitCode, e.Extras.Metadata.ExitCode)
+	r.b.addLoss("the text that OpenHands adds to an output for the model (folder, exit code) is not in the file", boolInt(pending != nil && pending.isShell))
+	return nil
+}
+
+// observe adds the message with the result of an action, and the execution of its command.
+// The last exit code that is not nil counts.
+func (r *eventReader) observe(p *pendingAction, m model.Message, at time.Time, timedOut bool, codes ...*int) {
+	if p != nil && p.isShell {
+		x := trajectories.Execution{Command: p.command, Output: trajectories.Bytes(m.Content), TimedOut: timedOut, ExitCodeUnknown: true}
+		for _, code := range codes {
 			if code != nil {
 				x.ExitCode, x.ExitCodeUnknown = *code, false
 			}
 		}
-		r.b.addExecution(x, parseTime(e.Time))
-		r.b.addLoss("the text that OpenHands adds to an output for the model (folder, exit code) is not in the file", 1)
+		r.b.addExecution(x, at)
 	}
-	r.b.addMessage(m, trajectories.CauseObservation, parseTime(e.Time))
-	return nil
+	r.b.addMessage(m, trajectories.CauseObservation, at)
 }
 
 // takeAction removes and returns the action that caused an observation, or nil.
@@ -348,25 +314,9 @@ func (r *eventReader) takeAction(e event) *pendingAction {
 	if e.Tool != nil && r.calls[e.Tool.ID] != nil {
 		pending = r.calls[e.Tool.ID]
 	}
-	if pending == nil {
-		return nil
+	if pending != nil {
+		delete(r.actions, string(e.Cause))
+		delete(r.calls, pending.callID)
 	}
-	delete(r.actions, string(e.Cause))
-	delete(r.calls, pending.callID)
 	return pending
-}
-
-// setState sets the exit status if a state of the agent ends the attempt.
-func (r *eventReader) setState(state string) {
-	switch state {
-	case "finished", "error", "rejected", "stopped", "paused":
-		r.status = state
-	}
-}
-
-// end adds the outcome and returns the file.
-func (r *eventReader) end(e ending) (*File, error) {
-	r.flush()
-	r.b.end(e)
-	return r.b.file()
 }

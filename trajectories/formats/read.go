@@ -38,11 +38,11 @@ func (s source) base() string { return filepath.Base(s.path) }
 // maxName bounds an instance ID made from a file name, in bytes.
 const maxName = 180
 
-// name returns an instance ID made from the file name: without extensions, and with _ for
-// characters that are not valid in an instance ID.
-func (s source) name() string {
+// instanceID makes an instance ID from the row and the file name: without extensions, and
+// with _ for characters that are not valid in an instance ID.
+func (s source) instanceID() string {
 	name := s.base()
-	for _, extension := range []string{".json", ".jsonl", ".traj", ".trajectory"} {
+	for _, extension := range []string{".json", ".jsonl", ".traj", ".trajectory", ".atif"} {
 		name = strings.TrimSuffix(name, extension)
 	}
 	name = strings.Map(func(r rune) rune {
@@ -52,7 +52,11 @@ func (s source) name() string {
 		return r
 	}, name)
 	name = strings.ToValidUTF8(name[:min(len(name), maxName)], "")
-	return cmp.Or(strings.TrimSpace(strings.TrimLeft(name, ".- ")), "attempt")
+	name = cmp.Or(strings.TrimSpace(strings.TrimLeft(name, ".- ")), "attempt")
+	if s.row > 0 {
+		name += fmt.Sprintf("-%d", s.row)
+	}
+	return name
 }
 
 // readAll yields all attempts in a file. It detects whether the file is a journal, one JSON

@@ -35,18 +35,12 @@ type sweStep struct {
 
 // sweMessage is a message of the history.
 type sweMessage struct {
-	Role    string          `json:"role"`
-	Content json.RawMessage `json:"content"`
-	Demo    bool            `json:"is_demo"`
-	Action  *string         `json:"action"`
-	Thought string          `json:"thought"`
-	Calls   []struct {
-		ID       string `json:"id"`
-		Function struct {
-			Name      string          `json:"name"`
-			Arguments json.RawMessage `json:"arguments"`
-		} `json:"function"`
-	} `json:"tool_calls"`
+	Role     string          `json:"role"`
+	Content  json.RawMessage `json:"content"`
+	Demo     bool            `json:"is_demo"`
+	Action   *string         `json:"action"`
+	Thought  string          `json:"thought"`
+	Calls    []fileCall      `json:"tool_calls"`
 	CallIDs  []string        `json:"tool_call_ids"`
 	CallID   string          `json:"tool_call_id"`
 	Thinking json.RawMessage `json:"thinking_blocks"`
@@ -223,13 +217,7 @@ func (r *sweReader) addMessage(m sweMessage) error {
 	if msg.Role == "" {
 		return fmt.Errorf("role is missing")
 	}
-	for _, c := range m.Calls {
-		arguments := string(c.Function.Arguments)
-		if text := ""; json.Unmarshal(c.Function.Arguments, &text) == nil {
-			arguments = text
-		}
-		msg.ToolCalls = append(msg.ToolCalls, model.ToolCall{ID: c.ID, Name: c.Function.Name, Arguments: arguments})
-	}
+	msg.ToolCalls = toolCalls(m.Calls)
 	msg.ToolCallID = m.CallID
 	if len(m.CallIDs) > 0 {
 		msg.ToolCallID = m.CallIDs[0]

@@ -24,16 +24,13 @@ const (
 	NotesAttempt   = "attempt"
 )
 
-// NotesModes are the values of Config.Notes.
-var NotesModes = []string{NotesOff, NotesWorkspace, NotesAttempt}
-
 // Config is the memory section of a configuration.
 type Config struct {
 	// Notes is the scope of notes: "off", "workspace" (all sessions in a
 	// directory share them) or "attempt". If there is no directory of the user,
 	// as in batches and containers, "workspace" means "attempt", so that
 	// instances share no notes.
-	Notes string `yaml:"notes" json:"notes,omitempty"`
+	Notes string `yaml:"notes" json:"notes,omitempty" check:"oneof=|off|workspace|attempt"`
 	// Goals enables the tool goal.
 	Goals bool `yaml:"goals" json:"goals,omitempty"`
 }

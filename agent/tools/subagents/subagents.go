@@ -13,8 +13,6 @@
 package subagents
 
 import (
-	"fmt"
-
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/agent/tools"
 	"github.com/minibench/mini/model"
@@ -27,48 +25,22 @@ type Config struct {
 	// Depth is the maximum depth of children; with 1, children have no
 	// children. MaxChildren bounds the number of children of an attempt, of all
 	// depths together. 0 means DefaultDepth or DefaultMaxChildren.
-	Depth       int `yaml:"depth" json:"depth,omitempty"`
-	MaxChildren int `yaml:"max" json:"max,omitempty"`
+	Depth       int `yaml:"depth" json:"depth,omitempty" check:"range=1-8 zero" hint:"with 1, children have no children"`
+	MaxChildren int `yaml:"max" json:"max,omitempty" check:"range=1-1000 zero"`
 	// StepLimit and CostLimit (in US dollars) bound each child, in addition to
 	// the parent's limits. 0 means that only the parent's limit applies.
-	StepLimit int     `yaml:"step_limit" json:"step_limit,omitempty"`
-	CostLimit float64 `yaml:"cost_limit" json:"cost_limit,omitempty"`
+	StepLimit int     `yaml:"step_limit" json:"step_limit,omitempty" check:"min=0" hint:"0 means that only the parent's limit applies"`
+	CostLimit float64 `yaml:"cost_limit" json:"cost_limit,omitempty" check:"min=0" hint:"0 means that only the parent's limit applies"`
 	// Profiles are the profiles that a child may use instead of the parent's
 	// configuration; see mini --profile.
 	Profiles []string `yaml:"profiles" json:"profiles,omitempty"`
 }
 
-// Defaults and bounds of Config.
+// Defaults of Config.
 const (
 	DefaultDepth       = 1
 	DefaultMaxChildren = 8
-	MaxDepth           = 8
-	MaxChildrenLimit   = 1000
 )
-
-// FieldError is an invalid field of the configuration.
-type FieldError struct {
-	Field string // YAML key, relative to "agents"
-	Err   error
-}
-
-func (e *FieldError) Error() string { return fmt.Sprintf("agents.%s: %v", e.Field, e.Err) }
-func (e *FieldError) Unwrap() error { return e.Err }
-
-// Validate returns a *FieldError if a value is out of range.
-func (c Config) Validate() error {
-	switch {
-	case c.Depth < 0 || c.Depth > MaxDepth:
-		return &FieldError{"depth", fmt.Errorf("%d is not a number from 1 to %d; with 1, children have no children", c.Depth, MaxDepth)}
-	case c.MaxChildren < 0 || c.MaxChildren > MaxChildrenLimit:
-		return &FieldError{"max", fmt.Errorf("%d is not a number from 1 to %d", c.MaxChildren, MaxChildrenLimit)}
-	case c.StepLimit < 0:
-		return &FieldError{"step_limit", fmt.Errorf("%d is negative; 0 means that only the parent's limit applies", c.StepLimit)}
-	case c.CostLimit < 0:
-		return &FieldError{"cost_limit", fmt.Errorf("%v is negative; 0 means that only the parent's limit applies", c.CostLimit)}
-	}
-	return nil
-}
 
 // Options configure a Pool.
 type Options struct {

@@ -43,9 +43,6 @@ func (s *Server) Truncate(n int, after int64) {
 // Corrupt changes a byte in the next n file downloads.
 func (s *Server) Corrupt(n int) { s.set(func() { s.corrupt = n }) }
 
-// IgnoreRanges sets whether the server ignores Range headers and sends whole files.
-func (s *Server) IgnoreRanges(on bool) { s.set(func() { s.noRanges = on }) }
-
 // PageSize sets the number of files per page of a listing; the default is 1000.
 func (s *Server) PageSize(n int) { s.set(func() { s.pageSize = n }) }
 

@@ -1,6 +1,5 @@
 // Package hubtest is a fake Hugging Face hub on loopback with the features that package hub
-// uses: revisions, paged listings, redirects to a file store, range requests and error
-// responses. It can inject faults.
+// uses: revisions, paged listings, redirects to a file store and error responses. It can inject faults.
 //
 //	s := hubtest.New(t)
 //	s.Add("org/name", hubtest.Commit(1), map[string][]byte{"data/test-00000-of-00001.parquet": data})
@@ -37,7 +36,6 @@ type Server struct {
 	refusals    []refusal // for the next requests
 	truncations []int64   // for the next downloads: bytes before the connection is closed
 	corrupt     int       // number of downloads to corrupt
-	noRanges    bool
 	pageSize    int
 	chunk       int // bytes; see Throttle
 	onChunk     func(sent int64)
@@ -63,8 +61,7 @@ type Request struct {
 	CDN        bool // to the CDN, not to the hub
 	Method     string
 	Path       string // escaped, without the query
-	Range      string
-	Authorized bool // it had an Authorization header
+	Authorized bool   // it had an Authorization header
 	Status     int
 }
 

@@ -36,7 +36,7 @@ func (s *Server) serveCDN(w http.ResponseWriter, r *http.Request) {
 	s.send(w, r, found, true)
 }
 
-// send sends a file, or the requested range.
+// send sends a file.
 func (s *Server) send(w http.ResponseWriter, r *http.Request, f *file, cdn bool) {
 	data := f.data
 	out := &faultyWriter{ResponseWriter: w, s: s, r: r, cdn: cdn, left: math.MaxInt64}
@@ -48,9 +48,6 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, f *file, cdn bool)
 			s.corrupt--
 			data = bytes.Clone(data)
 			data[len(data)-1] ^= 1
-		}
-		if s.noRanges {
-			r.Header.Del("Range")
 		}
 	})
 	w.Header().Set("Content-Type", "application/octet-stream")

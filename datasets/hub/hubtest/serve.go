@@ -51,7 +51,7 @@ func (s *Server) serveHub(w http.ResponseWriter, r *http.Request) {
 func (s *Server) record(r *http.Request, cdn bool, status int) {
 	s.set(func() {
 		s.requests = append(s.requests, Request{
-			CDN: cdn, Method: r.Method, Path: r.URL.EscapedPath(), Range: r.Header.Get("Range"),
+			CDN: cdn, Method: r.Method, Path: r.URL.EscapedPath(),
 			Authorized: r.Header.Get("Authorization") != "", Status: status,
 		})
 	})
@@ -73,10 +73,6 @@ func (s *Server) route(r *http.Request) (*file, answer) {
 	switch {
 	case len(parts) == 2 && parts[0] == "api" && parts[1] == "datasets":
 		return nil, jsonAnswer([]any{})
-	case len(parts) == 2 && parts[1] == "whoami-v2" && authorized:
-		return nil, jsonAnswer(map[string]string{"type": "user", "name": "somebody"})
-	case len(parts) == 2 && parts[1] == "whoami-v2":
-		return nil, refuse(http.StatusUnauthorized, "", "Invalid username or password.")
 	case len(parts) > 5 && parts[0] == "api" && parts[1] == "datasets":
 		return nil, s.api(r, parts[2]+"/"+parts[3], parts[4], parts[5], authorized)
 	case len(parts) > 5 && parts[0] == "datasets" && parts[3] == "resolve":

@@ -25,20 +25,14 @@ type Rows struct {
 // disagree on its grading.
 func ReadRows(ctx context.Context, sources []datasets.Source, ids []string) (Rows, error) {
 	rows := Rows{TestSpecs: map[string]grade.TestSpec{}, Ungradable: map[string]error{}}
-	wanted, sourceName := map[string]bool{}, map[string]string{}
-	for _, id := range ids {
-		wanted[id] = true
-	}
+	sourceName := map[string]string{}
 	for _, src := range sources {
-		_, edition, err := datasets.Scan(ctx, src)
+		set, err := datasets.Load(ctx, []datasets.Source{src}, datasets.Existing(ids))
 		if err != nil {
 			return Rows{}, err
 		}
-		rows.Editions = append(rows.Editions, edition)
-		for in, err := range datasets.Rows(ctx, src, func(id string) bool { return wanted[id] }) {
-			if err != nil {
-				return Rows{}, err
-			}
+		rows.Editions = append(rows.Editions, set.Sources...)
+		for _, in := range set.Instances {
 			first, known := rows.TestSpecs[in.ID]
 			in.LogParser, in.EvalType = cmp.Or(in.LogParser, first.Parser), cmp.Or(in.EvalType, string(first.EvalType))
 			spec, err := grade.NewTestSpec(in)

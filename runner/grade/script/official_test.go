@@ -62,10 +62,11 @@ func officialRows(t *testing.T, file string) []datasets.Instance {
 		t.Fatal(err)
 	}
 	var rows []datasets.Instance
-	for in, err := range datasets.Rows(t.Context(), src, nil) {
-		if err != nil {
-			t.Fatal(err)
-		}
+	loaded, err := datasets.Load(t.Context(), []datasets.Source{src}, datasets.AllRows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, in := range loaded.Instances {
 		rows = append(rows, in)
 	}
 	return rows

@@ -195,10 +195,11 @@ func officialRows(t *testing.T) map[string]datasets.Instance {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for in, err := range datasets.Rows(t.Context(), src, nil) {
-			if err != nil {
-				t.Fatal(err)
-			}
+		loaded, err := datasets.Load(t.Context(), []datasets.Source{src}, datasets.AllRows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, in := range loaded.Instances {
 			rows[in.ID] = in
 		}
 	}

@@ -33,7 +33,7 @@ func main() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		rows, err := datasets.Load(context.Background(), []datasets.Source{src}, datasets.Selection{})
+		rows, err := datasets.Load(context.Background(), []datasets.Source{src}, datasets.AllRows)
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -78,7 +78,7 @@ func TestOfficialRows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		set, err := datasets.Load(t.Context(), []datasets.Source{src}, datasets.Selection{})
+		set, err := datasets.Load(t.Context(), []datasets.Source{src}, datasets.AllRows)
 		if err != nil || len(set.Instances) != want.rows {
 			t.Fatalf("%s: %d rows, %v", file, len(set.Instances), err)
 		}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
-	"github.com/minibench/mini/trajectories/formats/atif"
 )
 
 // shortAttempt returns an attempt with one message and one command.
@@ -56,34 +55,29 @@ func TestChildren(t *testing.T) {
 	if len(losses) > 0 {
 		t.Errorf("lost: %v", losses)
 	}
-	for _, spec := range []atif.SpecVersion{atif.Spec17, atif.Spec18} {
-		if problems := atif.Check(data, spec); len(problems) > 0 {
-			t.Errorf("%v: %v", spec, problems)
-		}
+	if err := validate(t, data); err != nil {
+		t.Error(err)
 	}
-	var doc atif.Trajectory
+	var doc validTrajectory
 	if err := json.Unmarshal(data, &doc); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
-	refs := func(doc atif.Trajectory) {
+	refs := func(doc validTrajectory) {
 		for _, s := range doc.Steps {
-			if s.Observation == nil {
-				continue
-			}
 			for _, r := range s.Observation.Results {
 				for _, ref := range r.Refs {
-					got = append(got, *ref.TrajectoryID)
+					got = append(got, ref.ID)
 				}
 			}
 		}
 	}
 	refs(doc)
 	for _, sub := range doc.Subagents {
-		got = append(got, "in "+*sub.TrajectoryID)
+		got = append(got, "in "+sub.ID)
 		refs(sub)
 		for _, inner := range sub.Subagents {
-			got = append(got, "in "+*inner.TrajectoryID)
+			got = append(got, "in "+inner.ID)
 		}
 	}
 	if want := []string{"child-1", "child-3", "in child-1", "child-2", "in child-2", "in child-3"}; !slices.Equal(got, want) {
@@ -91,7 +85,7 @@ func TestChildren(t *testing.T) {
 	}
 	f, restored := readAttempt(t, "a.json", data)
 	for _, c := range f.Children {
-		tr2, err := trajectories.Fold(c.Iter())
+		tr2, err := trajectories.Fold(c)
 		if err != nil {
 			t.Fatal(err)
 		}

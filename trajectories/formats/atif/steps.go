@@ -30,7 +30,7 @@ func (b *builder) addSteps() {
 	for step := range b.steps { // add executions that no message reports, such as that of the submit command
 		for k, execution := range b.entry(step).Executions {
 			if !b.hasResult[execution.Record] {
-				b.addResult(step, Result{CallID: b.executionCallID(step, k)}, &execution, "")
+				b.addResult(step, result{CallID: b.executionCallID(step, k)}, &execution, "")
 			}
 		}
 	}
@@ -49,12 +49,12 @@ func isAnswer(m trajectories.Message) bool {
 
 // addStep adds the step of entry e, which has index i.
 func (b *builder) addStep(i int, e trajectories.Entry) {
-	s := Step{ID: int64(len(b.steps) + 1), Timestamp: timestamp(e.Time), Source: sourceUser, Message: &Content{Text: e.Content}}
+	s := step{ID: len(b.steps) + 1, Timestamp: timestamp(e.Time), Source: "user", Message: e.Content}
 	switch e.Role {
 	case model.System:
-		s.Source = sourceSystem
+		s.Source = "system"
 	case model.Assistant:
-		s.Source = sourceAgent
+		s.Source = "agent"
 		b.fillReply(&s, e)
 	default:
 	}
@@ -62,20 +62,12 @@ func (b *builder) addStep(i int, e trajectories.Entry) {
 }
 
 // fillReply sets the fields that only steps of the agent have.
-func (b *builder) fillReply(s *Step, e trajectories.Entry) {
-	if e.Reasoning != "" {
-		s.Reasoning = &e.Reasoning
-	}
-	if e.Cause != trajectories.CauseReply {
-		s.Copied = ptr(true) // the model did not write the message in this attempt
-	}
-	s.Calls = b.toolCalls(e, int(s.ID))
+func (b *builder) fillReply(s *step, e trajectories.Entry) {
+	s.Reasoning = e.Reasoning
+	s.Copied = e.Cause != trajectories.CauseReply // the model did not write the message in this attempt
+	s.Calls = b.toolCalls(e, s.ID)
 	if c := e.Call; c != nil {
-		if c.Model != "" {
-			s.ModelName = &c.Model
-		}
-		s.Metrics = b.metrics(c)
-		s.LLMCalls = ptr(int64(1))
+		s.ModelName, s.Metrics, s.LLMCalls = c.Model, b.metrics(c), 1
 	}
 	if c := e.ContextRecord; c != nil {
 		context := contextManagement{Type: "pruning", Boundary: "truncate"}
@@ -88,8 +80,8 @@ func (b *builder) fillReply(s *Step, e trajectories.Entry) {
 
 // toolCalls returns the tool calls of a reply. If the reply has none, toolCalls makes a tool
 // call of each command. step is the ID of the step.
-func (b *builder) toolCalls(e trajectories.Entry, step int) []ToolCall {
-	var calls []ToolCall
+func (b *builder) toolCalls(e trajectories.Entry, step int) []toolCall {
+	var calls []toolCall
 	used := map[string]bool{}
 	newID := func(k int) string { return fmt.Sprintf("call_%d_%d", step, k+1) }
 	for k, c := range e.ToolCalls {
@@ -105,14 +97,14 @@ func (b *builder) toolCalls(e trajectories.Entry, step int) []ToolCall {
 		if isObject(c.Arguments) && json.Compact(&compact, []byte(c.Arguments)) == nil {
 			arguments = compact.Bytes()
 		}
-		calls = append(calls, ToolCall{ID: id, Function: c.Name, Arguments: arguments})
+		calls = append(calls, toolCall{ID: id, Function: c.Name, Arguments: arguments})
 	}
 	if len(e.ToolCalls) > 0 {
 		return calls
 	}
 	for k, command := range e.Actions {
 		arguments := b.extra(map[string]string{"command": command})
-		calls = append(calls, ToolCall{ID: newID(k), Function: "bash", Arguments: arguments, Extra: b.extra(extraToolCall{Written: true})})
+		calls = append(calls, toolCall{ID: newID(k), Function: "bash", Arguments: arguments, Extra: b.extra(extraToolCall{Written: true})})
 	}
 	return calls
 }
@@ -134,19 +126,19 @@ func (b *builder) addAnswer(i int, e trajectories.Entry) {
 			}
 		}
 	}
-	result := Result{Content: &Content{Text: e.Content}}
+	r := result{Content: &e.Content}
 	execution, executionIndex := b.executionFor(step, i)
 	switch call := b.callByID(step, e.ToolCallID); {
 	case call != nil:
-		result.CallID = &call.ID
+		r.CallID = call.ID
 	case execution != nil && len(b.entry(step).ToolCalls) == 0: // toolCalls made the tool call from the command
-		result.CallID = b.executionCallID(step, executionIndex)
+		r.CallID = b.executionCallID(step, executionIndex)
 	}
 	cause := e.Cause
 	if cause == trajectories.CauseObservation {
 		cause = ""
 	}
-	b.addResult(step, result, execution, cause)
+	b.addResult(step, r, execution, cause)
 }
 
 // executionFor returns the execution of a step that entry i reports, and its index; nil if
@@ -175,15 +167,15 @@ func (b *builder) addCompaction(c trajectories.Compaction) {
 	for i, r := range c.Replaced {
 		texts[i] = r.Message.Content
 	}
-	b.steps = append(b.steps, Step{
-		ID: int64(len(b.steps) + 1), Source: sourceSystem, Message: &Content{Text: strings.Join(texts, "\n\n")},
+	b.steps = append(b.steps, step{
+		ID: len(b.steps) + 1, Source: "system", Message: strings.Join(texts, "\n\n"),
 		Extra: b.extra(extraStep{contextManagement{Type: "compaction", Boundary: "replace"}}),
 	})
 	b.entries = append(b.entries, -1)
 }
 
 // callByID returns the tool call of a step that has the given ID in the journal, or nil.
-func (b *builder) callByID(step int, id string) *ToolCall {
+func (b *builder) callByID(step int, id string) *toolCall {
 	if k := b.callIndex(step, id); k >= 0 {
 		return &b.steps[step].Calls[k]
 	}
@@ -199,21 +191,21 @@ func (b *builder) callIndex(step int, id string) int {
 }
 
 // executionCallID returns the ID of the tool call for the execution at index in a step, or
-// nil if tool calls and commands do not correspond.
-func (b *builder) executionCallID(step, index int) *string {
+// "" if tool calls and commands do not correspond.
+func (b *builder) executionCallID(step, index int) string {
 	calls := b.steps[step].Calls
 	if index >= len(calls) || len(calls) != len(b.entry(step).Actions) {
-		return nil
+		return ""
 	}
-	return &calls[index].ID
+	return calls[index].ID
 }
 
 // addResult adds a result to a step. execution may be nil. cause is the cause of the
 // message with the result, or "" for an observation.
-func (b *builder) addResult(step int, result Result, execution *trajectories.Execution, cause trajectories.Cause) {
+func (b *builder) addResult(step int, r result, execution *trajectories.Execution, cause trajectories.Cause) {
 	s := &b.steps[step]
 	if s.Observation == nil {
-		s.Observation = &Observation{}
+		s.Observation = &observation{}
 	}
 	extra := extraResult{Cause: cause}
 	if execution != nil {
@@ -222,16 +214,16 @@ func (b *builder) addResult(step int, result Result, execution *trajectories.Exe
 		if !execution.ExitCodeUnknown {
 			extra.ExitCode = &execution.ExitCode
 		}
-		result.Refs = b.refs(execution.Record)
+		r.Refs = b.refs(execution.Record)
 	}
-	result.Extra = b.extra(extra)
-	s.Observation.Results = append(s.Observation.Results, result)
+	r.Extra = b.extra(extra)
+	s.Observation.Results = append(s.Observation.Results, r)
 }
 
-// timestamp formats a time. It returns nil for the zero time.
-func timestamp(t time.Time) *string {
+// timestamp formats a time. It returns "" for the zero time.
+func timestamp(t time.Time) string {
 	if t.IsZero() {
-		return nil
+		return ""
 	}
-	return ptr(t.UTC().Format(time.RFC3339Nano))
+	return t.UTC().Format(time.RFC3339Nano)
 }

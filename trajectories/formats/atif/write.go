@@ -23,12 +23,15 @@ import (
 // For an attempt that was imported from an ATIF document, Write writes that document.
 func Write(w io.Writer, t *trajectories.Attempt, verdict string) ([]string, error) {
 	b := newBuilder(t, t)
-	doc, ok := importedDocument(t)
-	if !ok {
-		doc = b.document(verdict)
-	}
-	err := b.err
-	if err == nil {
+	var err error
+	if document := importedDocument(t); document != nil {
+		var indented bytes.Buffer
+		if err = json.Indent(&indented, document, "", "  "); err == nil {
+			_, err = fmt.Fprintln(w, indented.String())
+		}
+	} else if doc := b.document(verdict); b.err != nil {
+		err = b.err
+	} else {
 		err = doc.write(w)
 	}
 	if err != nil {
@@ -38,19 +41,17 @@ func Write(w io.Writer, t *trajectories.Attempt, verdict string) ([]string, erro
 }
 
 // importedDocument returns the document from which an attempt was imported; the import
-// record contains it. importedDocument returns false if there is none, or if the attempt is
-// a fork and may have more steps than the document.
-func importedDocument(t *trajectories.Attempt) (*Trajectory, bool) {
-	if t.Import == nil || !strings.HasPrefix(t.Import.Format, "ATIF-") || len(t.Import.Extra) == 0 || t.Header.Origin != nil {
-		return nil, false
+// record contains it. importedDocument returns nil if there is none, or if the attempt is a
+// fork and may have more steps than the document.
+func importedDocument(t *trajectories.Attempt) json.RawMessage {
+	if t.Import == nil || !strings.HasPrefix(t.Import.Format, "ATIF-") || t.Header.Origin != nil {
+		return nil
 	}
-	doc := &Trajectory{}
-	err := json.Unmarshal(t.Import.Extra, doc)
-	return doc, err == nil && len(doc.Steps) > 0
+	return t.Import.Extra
 }
 
 // write writes the document with each step on its own line, for readability.
-func (t *Trajectory) write(w io.Writer) error {
+func (t *document) write(w io.Writer) error {
 	head := *t
 	head.Steps, head.Subagents = nil, nil
 	encoded, err := trajectories.EncodeJSON(head)
@@ -91,7 +92,7 @@ func writeList[T any](out *bytes.Buffer, name string, elements []T) error {
 // builder builds a document.
 type builder struct {
 	t         *trajectories.Attempt
-	steps     []Step
+	steps     []step
 	entries   []int        // index of the entry of each step; -1 for a compaction
 	hasResult map[int]bool // whether a step has the result of an execution, by record ID
 	losses    []string
@@ -111,13 +112,12 @@ func newBuilder(t, root *trajectories.Attempt) *builder {
 }
 
 // document returns the document, or nil on an error, which is stored in b.err.
-func (b *builder) document(verdict string) *Trajectory {
+func (b *builder) document(verdict string) *document {
 	b.addSteps()
-	doc := &Trajectory{SchemaVersion: WriteVersion, Agent: b.agent(), Steps: b.steps, FinalMetrics: b.totals()}
-	session := fmt.Sprintf("%s-%d", b.t.Header.InstanceID, b.t.Header.Attempt)
-	doc.SessionID = &session
+	doc := &document{SchemaVersion: WriteVersion, Agent: b.agent(), Steps: b.steps, FinalMetrics: b.totals()}
+	doc.SessionID = fmt.Sprintf("%s-%d", b.t.Header.InstanceID, b.t.Header.Attempt)
 	if n := len(b.t.FailedCalls); n > 0 {
-		doc.Notes = ptr(fmt.Sprintf("final_metrics include %d model calls without a reply.", n))
+		doc.Notes = fmt.Sprintf("final_metrics include %d model calls without a reply.", n)
 	}
 	root := extraRoot{Journal: trajectories.Format, Verdict: verdict, Outcome: b.t.Outcome}
 	for r, err := range b.withoutResponses().Records() {
@@ -157,8 +157,8 @@ func (b *builder) withoutResponses() *trajectories.Attempt {
 }
 
 // agent returns the description of the agent.
-func (b *builder) agent() Agent {
-	a := Agent{Name: b.t.Header.AgentName(), Version: b.t.Header.MiniVersion}
+func (b *builder) agent() agent {
+	a := agent{Name: b.t.Header.AgentName(), Version: b.t.Header.MiniVersion}
 	for _, run := range trajectories.NotesOf[trajectories.AgentRun](b.t) {
 		a.Version = cmp.Or(run.Version, "unknown") // mini is not the agent
 	}
@@ -166,19 +166,11 @@ func (b *builder) agent() Agent {
 		a.Name, a.Version = i.Agent, i.AgentVersion
 	}
 	a.Name, a.Version = cmp.Or(a.Name, "unknown"), cmp.Or(a.Version, "unknown")
-	if name := b.t.Header.ModelName; name != "" {
-		a.ModelName = &name
-	}
+	a.ModelName = b.t.Header.ModelName
 	for _, d := range b.t.Header.Tools {
-		a.Tools = append(a.Tools, b.extra(tool{"function", d}))
+		a.Tools = append(a.Tools, tool{"function", d})
 	}
 	return a
-}
-
-// tool is a tool definition in OpenAI's format.
-type tool struct {
-	Type     string               `json:"type"`
-	Function model.ToolDefinition `json:"function"`
 }
 
 // extra encodes a value as JSON. It returns nil for an empty object.
@@ -194,3 +186,102 @@ func (b *builder) extra(v any) json.RawMessage {
 }
 
 func ptr[T any](v T) *T { return &v }
+
+// metrics returns the metrics of a call; nil if the call has neither usage nor cost.
+func (b *builder) metrics(c *trajectories.Call) *metrics {
+	u := c.Usage
+	if u == (model.Usage{}) && c.Cost == 0 {
+		return nil
+	}
+	m := &metrics{Prompt: u.Prompt, Completion: u.Completion, Cached: u.CacheRead, Cost: knownCost(c.Cost, u)}
+	m.Extra = b.extra(extraMetrics{u.Reasoning, u.CacheWrite, u.CacheWriteHour, u.Unpriced})
+	return m
+}
+
+// knownCost returns the cost, or nil if it is unknown. A cost of 0 means free.
+func knownCost(c model.Cost, u model.Usage) *float64 {
+	if c == 0 && u.Unpriced > 0 {
+		return nil
+	}
+	return ptr(float64(c))
+}
+
+// totals returns the totals of the outcome or, without an outcome, of the attempt's own
+// calls, with the number of steps of the document.
+func (b *builder) totals() finalMetrics {
+	var u model.Usage
+	var cost model.Cost
+	calls := len(b.t.FailedCalls)
+	add := func(c trajectories.Call) { u, cost = u.Add(c.Usage), cost+c.Cost }
+	for _, c := range b.t.FailedCalls {
+		add(c)
+	}
+	for _, e := range b.t.Entries {
+		if e.Call != nil {
+			calls++
+			add(*e.Call)
+		}
+	}
+	for _, c := range trajectories.NotesOf[trajectories.Summary](b.t) {
+		add(trajectories.Call(c))
+	}
+	if o := b.t.Outcome; o != nil {
+		calls, u, cost = o.Steps, o.Usage, o.Cost
+	}
+	m := finalMetrics{Steps: len(b.steps)}
+	if u != (model.Usage{}) || cost != 0 {
+		m.Prompt, m.Completion, m.Cached, m.Cost = &u.Prompt, &u.Completion, &u.CacheRead, knownCost(cost, u)
+	}
+	m.Extra = b.extra(struct {
+		Calls int `json:"model_calls,omitempty"`
+		extraMetrics
+	}{calls, extraMetrics{u.Reasoning, u.CacheWrite, u.CacheWriteHour, u.Unpriced}})
+	return m
+}
+
+// addChildren adds the trajectories of the children of an attempt to its document.
+func (b *builder) addChildren(doc *document) {
+	number := 0
+	if p := b.t.Header.Parent; p != nil {
+		number = p.Child
+		doc.TrajectoryID = childID(number)
+	}
+	for _, child := range b.root.ChildrenOf(number) {
+		childBuilder := newBuilder(child, b.root)
+		childDoc := childBuilder.document("")
+		b.err = cmp.Or(b.err, childBuilder.err)
+		for _, loss := range childBuilder.losses {
+			if !slices.Contains(b.losses, loss) {
+				b.losses = append(b.losses, loss)
+			}
+		}
+		if childDoc != nil && len(childDoc.Steps) == 0 { // ATIF does not allow a trajectory without steps
+			b.losses = append(b.losses, fmt.Sprintf("child %d, which ended before its first message", child.Header.Parent.Child))
+			continue
+		}
+		if childDoc != nil {
+			doc.Subagents = append(doc.Subagents, *childDoc)
+		}
+	}
+}
+
+// childID returns the trajectory ID of child n.
+func childID(n int) string { return fmt.Sprintf("child-%d", n) }
+
+// refs returns the references to the children that the execution with the given record ID
+// started. It omits children without messages.
+func (b *builder) refs(execution int) []ref {
+	if execution == 0 {
+		return nil
+	}
+	var refs []ref
+	for _, c := range b.childResults[execution] {
+		exists := slices.ContainsFunc(b.root.Children, func(t *trajectories.Attempt) bool {
+			return t.Header.Parent != nil && t.Header.Parent.Child == c.Child && len(t.Entries) > 0
+		})
+		if exists {
+			refs = append(refs, ref{TrajectoryID: childID(c.Child)})
+		}
+	}
+	return refs
+}

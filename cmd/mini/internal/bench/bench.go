@@ -281,17 +281,17 @@ func (o *Options) LoadRows(ctx context.Context, a *app.App) (Input, error) {
 	if err != nil {
 		return Input{}, err
 	}
-	set, err := datasets.Load(ctx, sources, o.Selection)
+	set, err := datasets.Load(ctx, sources, o.Selection.Apply)
 	if err != nil {
 		return Input{}, err
 	}
 	name := strings.Join(o.Subsets, "+")
 	if len(set.Instances) == 0 {
-		return Input{}, usage.Errorf("no instance is left of the %d in %s after --instance, --filter and --slice", set.Rows, name)
+		return Input{}, usage.Errorf("no instance is left of the %d in %s after --instance, --filter and --slice", len(set.IDs), name)
 	}
 	return Input{
 		Dataset: runs.Dataset{
-			Name: name, Editions: set.Sources, Rows: set.Rows, Selected: len(set.Instances), Selection: o.Selection,
+			Name: name, Editions: set.Sources, Rows: len(set.IDs), Selected: len(set.Instances), Selection: o.Selection,
 		},
 		Rows: set.Instances,
 	}, nil

@@ -74,7 +74,7 @@ func (j *Job) checkRepositories() error {
 	if !envopen.IsHostClass(j.Config.Environment.Class) || j.Options.isDemo() || j.Options.emptyFolder {
 		return nil
 	}
-	if err := envopen.CheckHostSettings(j.Config, j.Config.Environment.Class); err != nil {
+	if err := envopen.CheckSettings(j.Config, j.Config.Environment.Class); err != nil {
 		return err
 	}
 	var lacking []string

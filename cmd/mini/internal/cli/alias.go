@@ -12,26 +12,6 @@ import (
 	"github.com/minibench/mini/internal/usage"
 )
 
-// An alias is a command of mini-swe-agent that stands for a command of mini.
-type alias struct {
-	names []string
-	// args returns the arguments of mini that the arguments after the name stand for.
-	args func(rest []string) ([]string, error)
-	// ofExtra means that the name stands for this command only after mini-extra.
-	ofExtra bool
-}
-
-// aliases are the commands of mini-swe-agent, besides mini itself.
-var aliases = []alias{
-	{names: []string{"swebench"}, args: func(rest []string) ([]string, error) { return benchArgs(rest), nil }},
-	{names: []string{"swebench-single"}, args: singleArgs},
-	{names: []string{"programbench"}, args: func([]string) ([]string, error) {
-		return nil, usage.Errorf("programbench: mini has no ProgramBench; see mini datasets list")
-	}},
-	{names: []string{"config"}, args: configArgs},
-	{names: []string{"inspector", "inspect", "i"}, args: inspectArgs, ofExtra: true},
-}
-
 // extraNames are the names of the program mini-extra, and of the command that stands for it.
 var extraNames = []string{"extra", "mini-extra", "mini-e"}
 
@@ -55,35 +35,38 @@ func expandAlias(args []string, w io.Writer) ([]string, error) {
 	if isExtra && len(rest) > 0 {
 		name, rest = rest[0], rest[1:]
 	}
-	for _, a := range aliases {
-		if !slices.Contains(a.names, name) || a.ofExtra && !isExtra {
-			continue
-		}
-		expanded, err := a.args(rest)
-		if err != nil || slices.Equal(expanded, args) {
-			return expanded, err
-		}
-		shown := expanded
-		if name == "config" { // what follows may be a key
-			shown = expanded[:min(len(expanded), 3)]
-		}
-		_, err = fmt.Fprintln(w, "mini: running", text.Printable("mini "+shellWords(shown)))
-		return expanded, err
-	}
-	if isExtra && len(rest) == 0 && slices.Contains([]string{"--help", "-h", "--version"}, name) {
+	var expanded []string
+	switch {
+	case name == "swebench" || name == "swebench-single":
+		expanded = benchArgs(rest, name == "swebench-single")
+	case name == "programbench":
+		return nil, usage.Errorf("programbench: mini has no ProgramBench; see mini datasets list")
+	case name == "config":
+		expanded = configArgs(rest)
+	case isExtra && slices.Contains([]string{"inspector", "inspect", "i"}, name):
+		expanded = inspectArgs(rest)
+	case isExtra && len(rest) == 0 && slices.Contains([]string{"--help", "-h", "--version"}, name):
 		return []string{name}, nil
-	}
-	if isExtra {
+	case isExtra:
 		return nil, usage.Errorf("mini-extra: give one of its commands: config, inspect, swebench, swebench-single; mini --help shows those of mini")
 	}
-	return args, nil
+	if expanded == nil || slices.Equal(expanded, args) {
+		return args, nil
+	}
+	shown := expanded
+	if name == "config" { // what follows may be a key
+		shown = expanded[:min(len(expanded), 3)]
+	}
+	_, err := fmt.Fprintln(w, "mini: running", text.Printable("mini "+shellWords(shown)))
+	return expanded, err
 }
 
-// benchArgs returns the arguments of mini bench for those of mini-extra swebench. The default dataset
-// is the split dev of lite; other sets without --split have mini's default, because most have no
-// split dev. more are further defaults. mini bench never asks, so the flags against questions are left
-// out.
-func benchArgs(rest []string, more ...string) []string {
+// benchArgs returns the arguments of mini bench for those of mini-extra swebench, or swebench-single if
+// isSingle is set. The default dataset is the split dev of lite; other sets without --split have mini's
+// default, because most have no split dev. mini bench never asks, so the flags against questions are left
+// out. The default of a single instance is the first; its -o is the file of a trajectory, and becomes a
+// folder.
+func benchArgs(rest []string, isSingle bool) []string {
 	args := []string{"bench"}
 	subset, hasSubset := flagValue(rest, "--subset", "")
 	if !hasSubset {
@@ -92,53 +75,42 @@ func benchArgs(rest []string, more ...string) []string {
 	if _, ok := flagValue(rest, "--split", ""); !ok && slices.Contains([]string{"", "lite", "full", "multimodal"}, subset) {
 		args = append(args, "--split", "dev")
 	}
-	args = append(args, more...)
-	for _, arg := range rest {
-		if !slices.Contains([]string{"-y", "--yolo", "--exit-immediately"}, arg) {
-			args = append(args, arg)
+	if _, ok := flagValue(rest, "--instance", "-i"); isSingle && !ok {
+		args = append(args, "-i", "0")
+	}
+	for i, arg := range rest {
+		isOutput := i > 0 && (rest[i-1] == "-o" || rest[i-1] == "--output") || strings.HasPrefix(arg, "-o") || strings.HasPrefix(arg, "--output=")
+		switch {
+		case slices.Contains([]string{"-y", "--yolo", "--exit-immediately"}, arg):
+			continue
+		case isSingle && isOutput:
+			arg = strings.TrimSuffix(strings.TrimSuffix(arg, ".json"), ".traj")
 		}
+		args = append(args, arg)
 	}
 	return args
 }
 
-// singleArgs returns the arguments of mini bench for those of mini-extra swebench-single. Its
-// default is the first instance; its -o is the file of a trajectory, and becomes a folder.
-func singleArgs(rest []string) ([]string, error) {
-	var first []string
-	if _, ok := flagValue(rest, "--instance", "-i"); !ok {
-		first = []string{"-i", "0"}
-	}
-	args := benchArgs(rest, first...)
-	for i, arg := range args {
-		if output, ok := flagValue([]string{arg, ""}, "--output", "-o"); ok && output != "" {
-			args[i] = strings.TrimSuffix(strings.TrimSuffix(arg, ".json"), ".traj")
-		} else if i > 0 && (args[i-1] == "-o" || args[i-1] == "--output") {
-			args[i] = strings.TrimSuffix(strings.TrimSuffix(arg, ".json"), ".traj")
-		}
-	}
-	return args, nil
-}
-
 // configArgs returns the arguments of mini config for those of mini-extra config: its model is a
 // setting in mini.
-func configArgs(rest []string) ([]string, error) {
+func configArgs(rest []string) []string {
 	args := append([]string{"config"}, rest...)
 	if len(rest) >= 2 && (rest[0] == "set" || rest[0] == "unset") && rest[1] == "MSWEA_MODEL_NAME" {
 		args[2] = "model.model_name"
 	}
-	return args, nil
+	return args
 }
 
 // inspectArgs returns the arguments of mini inspect for those of mini-extra inspector, which shows
 // the trajectories below the current folder unless it gets a path. mini always has the reasoning.
-func inspectArgs(rest []string) ([]string, error) {
+func inspectArgs(rest []string) []string {
 	args := append([]string{"inspect"}, slices.DeleteFunc(slices.Clone(rest), func(arg string) bool {
 		return arg == "--reasoning" || arg == "--no-reasoning"
 	})...)
 	if !slices.ContainsFunc(args[1:], func(arg string) bool { return !strings.HasPrefix(arg, "-") }) {
 		args = append(args, ".")
 	}
-	return args, nil
+	return args
 }
 
 // flagValue returns the value of a flag in args, as --name VALUE, --name=VALUE, -n VALUE or -nVALUE.

@@ -60,9 +60,6 @@ func TestArguments(t *testing.T) {
 		{"report $D/first --html-steps all", 2, "--html-steps is for --html FILE, which is not given"},
 		{"compare $D/first $D/second --html-steps all", 2, "--html-steps is for --html FILE, which is not given"},
 		{"report $D/first --html $D/one.html --json", 1, "[html json]"},
-		{"report $D/first --html-check $D/one.html", 2, "--html-check takes a file and no run"},
-		{"report --html-check $D/nowhere.html", 2, "$D/nowhere.html"},
-		{"report --html-check $D/first/results.json", 1, "check $D/first/results.json: it has no table of results; mini report --html writes one"},
 
 		{"compare $D/first", 2, "at least two runs"},
 		{"compare $D/first $D/./first", 2, "first is given twice"},
@@ -110,9 +107,6 @@ func TestArguments(t *testing.T) {
 		{"import -o $D/x", 2, "mini: mini import takes files or folders of trajectories"},
 		{"import -o $D/x $D/nowhere", 2, "mini: $D/nowhere: no such file or directory"},
 		{"import -o $D/x $D/other", 2, "mini: $D/other contains no trajectories"},
-		{"trajectories check", 2, "mini trajectories check takes files or folders of trajectories; see mini trajectories check --help"},
-		{"trajectories check $D/first --atif 2", 2, `--atif "2": must be 1.7 or 1.8`},
-		{"trajectories chek", 2, `unknown command "chek"; did you mean check`},
 		{"regrade", 2, "takes the folder of a run"},
 		{"regrade $D/other", 2, "$D/other has no evaluations by mini"},
 	} {

@@ -161,9 +161,9 @@ func completeInstance(cmd *cobra.Command, args []string, typed string) (ids []st
 	}
 	slices.Sort(subsets)
 	for _, name := range slices.Compact(subsets) { // cobra parses the command line twice
-		if source, ok := datasetopen.OpenCached(ctx, name, split); ok {
-			rows, _ := datasets.IDs(ctx, source)
-			ids = append(ids, rows...)
+		if source, ok := datasetopen.OpenCached(name, split); ok {
+			set, _ := datasets.Load(ctx, []datasets.Source{source}, datasets.NoRows) // empty after an error
+			ids = append(ids, set.IDs...)
 		}
 	}
 	ids = slices.DeleteFunc(ids, func(id string) bool { return !strings.HasPrefix(id, typed) }) // there may be thousands

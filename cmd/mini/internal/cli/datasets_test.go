@@ -9,12 +9,11 @@ import (
 	"testing"
 )
 
-// TestDatasetScripts runs the scripts about datasets. They have two hubs with the same
-// datasets.
+// TestDatasetScripts runs the scripts about datasets.
 func TestDatasetScripts(t *testing.T) {
 	scripts(t, "testdata/hub", map[string]string{
-		"HF_ENDPOINT": newTestHub(t, "image:1").URL, "MIRROR": newTestHub(t, "image:1").URL, "CLOSED": "http://" + closedAddress(t),
-		"XDG_CACHE_HOME": "", "HF_TOKEN": "", "HF_HUB_OFFLINE": "",
+		"HF_ENDPOINT": newTestHub(t, "image:1").URL, "CLOSED": "http://" + closedAddress(t),
+		"XDG_CACHE_HOME": "", "HF_TOKEN": "", "HF_HUB_OFFLINE": "", "HF_HUB_CACHE": "", "HF_HOME": "",
 	})
 }
 

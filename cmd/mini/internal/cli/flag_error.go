@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/minibench/mini/cmd/mini/internal/settings"
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/internal/usage"
 )
@@ -28,8 +27,8 @@ func flagError(cmd *cobra.Command, err error) error {
 			invalid.GetFlag().Name, invalid.GetValue(), valueKind(invalid.GetFlag().Value.Type()), cmd.CommandPath())
 	}
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
-		if answer := settings.HarnessFlagAnswers[unknown.GetSpecifiedName()]; answer != "" && cmd.Name() == "eval" {
-			return usage.Errorf("--%s: %s", unknown.GetSpecifiedName(), answer)
+		if n, ok := configs.FindOldName("--" + unknown.GetSpecifiedName()); ok && cmd.Name() == "eval" {
+			return usage.Errorf("%s: %s", n.Old, n.Why)
 		}
 		if answer := otherFlags[unknown.GetSpecifiedName()]; answer != "" && cmd == cmd.Root() {
 			return usage.Errorf("%w; use %s", err, answer)

@@ -21,7 +21,7 @@ var commandGroups = []struct {
 	{"Run agents", []string{"bench", "ctl", "replay"}},
 	{"Evaluate patches", []string{"eval", "grade"}},
 	{"Inspect results", []string{"report", "runs", "compare", "inspect", "view", "label", "shell"}},
-	{"Convert trajectories", []string{"import", "export", "trajectories"}},
+	{"Convert trajectories", []string{"import", "export"}},
 	{"Manage datasets and images", []string{"datasets", "images"}},
 	{"Configure mini", []string{"config", "policy", "skills", "notes", "completion"}},
 	{"Check and maintain this machine", []string{"doctor", "clean", "kubernetes", "fake-model"}},

@@ -4,13 +4,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
-	"github.com/minibench/mini/cmd/mini/internal/settings"
 	"github.com/minibench/mini/configs"
 )
 
@@ -121,13 +121,14 @@ func TestMigrationGuideHarnessFlags(t *testing.T) {
 				t.Fatal(err)
 			}
 			err = cmd.ParseFlags(rest)
-			if want := "--" + name + ": " + settings.HarnessFlagAnswers[name]; err != nil && flagError(cmd, err).Error() != want {
+			old, _ := configs.FindOldName("--" + name)
+			if want := "--" + name + ": " + old.Why; err != nil && flagError(cmd, err).Error() != want {
 				t.Errorf("--%s: %v, want %s", name, flagError(cmd, err), want)
 			}
 		}
 	}
-	for name := range settings.HarnessFlagAnswers {
-		if !named[name] {
+	for _, n := range configs.OldNames {
+		if name, ok := strings.CutPrefix(n.Old, "--"); ok && !named[name] {
 			t.Errorf("the page does not name --%s", name)
 		}
 	}
@@ -184,7 +185,11 @@ func TestMigrationGuideSettings(t *testing.T) {
 			if err == nil {
 				cfg, err = configs.Merge(base, l)
 			}
-			if err == nil && len(cfg.Notes()) == 0 || err != nil && strings.Contains(err.Error(), "did you mean") {
+			isMoved := func(key string) bool {
+				origin, ok := cfg.UserOrigin(key)
+				return ok && origin.Layer == "test"
+			}
+			if err == nil && len(cfg.Notes()) == 0 && !slices.ContainsFunc(row[1], isMoved) || err != nil && strings.Contains(err.Error(), "did you mean") {
 				t.Errorf("%s has no answer: %v", key, err)
 			}
 		}
@@ -201,15 +206,15 @@ func TestMigrationGuideSettings(t *testing.T) {
 
 func TestMigrationGuideVariables(t *testing.T) {
 	text := page(t)
-	for name := range settings.CompatVariables {
-		if !strings.Contains(text, "`"+name+"=") {
+	for _, n := range configs.OldNames {
+		if name, ok := strings.CutPrefix(n.Old, "$"); ok && !strings.Contains(text, "`"+name+"=") {
 			t.Errorf("the page does not name %s", name)
 		}
 	}
 	for _, row := range table(t, "Variables") {
 		for _, span := range row[0] {
 			name, _, _ := strings.Cut(span, "=")
-			if _, known := settings.CompatVariables[name]; !known && !configs.ProviderVariable.MatchString(name) {
+			if _, known := configs.FindOldName("$" + name); !known && !configs.ProviderVariable.MatchString(name) {
 				t.Errorf("%s is on the page, and mini does not know it", name)
 			}
 		}

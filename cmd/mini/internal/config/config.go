@@ -31,17 +31,7 @@ func New(a *app.App) *cobra.Command {
 		Use:     "config",
 		Short:   "Show, change and check settings",
 		Example: "  mini config setup\n  mini config set agent.cost_limit 1.50\n  mini config show -c mine.yaml -m gpt-5-mini",
-	}, newConfigSetup(a), newConfigSet(a), newConfigUnset(a), newConfigEdit(a), newConfigPath(a), newConfigShow(a), newConfigCheck(a), newConfigProfiles(a), newConfigConvert())
-}
-
-// newConfigConvert answers users of a command that mini had before.
-func newConfigConvert() *cobra.Command {
-	return &cobra.Command{
-		Use: "convert", Hidden: true, DisableFlagParsing: true,
-		RunE: func(*cobra.Command, []string) error {
-			return usage.Errorf("there is no mini config convert: a file of mini-swe-agent is read as it is, with -c FILE; %s has the settings and the prompts of both", configs.MigrationGuide)
-		},
-	}
+	}, newConfigSetup(a), newConfigSet(a), newConfigUnset(a), newConfigEdit(a), newConfigPath(a), newConfigShow(a), newConfigCheck(a), newConfigProfiles(a))
 }
 
 // BuiltinConfigByKind maps the first argument of mini config show to the name of a built-in

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -31,7 +30,7 @@ func newConfigSet(a *app.App) *cobra.Command {
 		Short: "Change a setting or store a key",
 		Long: `Sets KEY in your own configuration file (mini config path). Comments and order
 are preserved. To set several, pass KEY=VALUE KEY=VALUE. A list takes several
-values. On a terminal, mini asks for a missing value.
+values.
 
 To store the key of a provider, pass the name of its variable, for example
 OPENAI_API_KEY. mini asks for the key without showing it, or reads it from stdin
@@ -99,8 +98,7 @@ func ReadUserConfig() (*configs.Document, error) {
 	return configs.OpenDocument(path, text)
 }
 
-// assignment is a setting with its new values. If there are none, mini asks for a
-// value.
+// assignment is a setting with its new values.
 type assignment struct {
 	key    string
 	values []string
@@ -108,7 +106,7 @@ type assignment struct {
 
 // setConfig runs mini config set.
 func setConfig(ctx context.Context, a *app.App, args []string) error {
-	parsed, err := parseAssignments(ctx, a, args)
+	parsed, err := parseAssignments(args)
 	if err != nil {
 		return err
 	}
@@ -121,16 +119,7 @@ func setConfig(ctx context.Context, a *app.App, args []string) error {
 		}
 	}
 	if key := parsed[0].key; len(parsed[0].values) == 0 {
-		d, err := ReadUserConfig()
-		if err != nil {
-			return err
-		}
-		old, _ := d.Value(key)
-		value, err := askLine(ctx, a, key, old, "set "+key+": no value; run mini config set "+key+" VALUE")
-		if err != nil {
-			return err
-		}
-		parsed[0].values = []string{value}
+		return usage.Errorf("set %s: no value; run mini config set %[1]s VALUE", key)
 	}
 	path, err := changeConfig(ctx, func(d *configs.Document) error {
 		for _, a := range parsed {
@@ -158,11 +147,9 @@ func notef(a *app.App, format string, args ...any) error {
 }
 
 // parseAssignments parses the arguments: KEY VALUE..., or any number of KEY=VALUE.
-// Without arguments, it asks for the key.
-func parseAssignments(ctx context.Context, a *app.App, args []string) ([]assignment, error) {
+func parseAssignments(args []string) ([]assignment, error) {
 	if len(args) == 0 {
-		key, err := askLine(ctx, a, "Setting, for example agent.step_limit (mini config show lists them)", "", "no setting given; run mini config set KEY VALUE")
-		return []assignment{{key: key}}, err
+		return nil, usage.Errorf("no setting given; run mini config set KEY VALUE")
 	}
 	if !strings.Contains(args[0], "=") {
 		return []assignment{{args[0], args[1:]}}, nil
@@ -253,11 +240,8 @@ func checkDocument(d *configs.Document) []error {
 // overrideNote returns a note if an environment variable overrides the setting in the
 // user's configuration file, else "".
 func overrideNote(key string) string {
-	names, _ := settings.CompatEnviron(os.Environ())
-	for _, name := range names {
-		if settings.CompatVariables[name].Key == key && configs.DotenvFile(name) == "" {
-			return "; but the variable " + name + " overrides it"
-		}
+	if name := settings.OverridingVariable(key); name != "" {
+		return "; but the variable " + name + " overrides it"
 	}
 	return ""
 }
@@ -265,19 +249,7 @@ func overrideNote(key string) string {
 // unsetConfig runs mini config unset.
 func unsetConfig(ctx context.Context, a *app.App, keys []string) error {
 	if len(keys) == 0 {
-		d, err := ReadUserConfig()
-		if err != nil {
-			return err
-		}
-		set := d.Keys()
-		if len(set) == 0 {
-			return usage.Errorf("nothing is set in %s", filepath.Base(userdirs.ConfigFile()))
-		}
-		key, err := askLine(ctx, a, "Your file sets "+strings.Join(set, ", ")+". Remove which one", set[0], "no setting given; run mini config unset KEY")
-		if err != nil {
-			return err
-		}
-		keys = []string{key}
+		return usage.Errorf("no setting given; run mini config unset KEY")
 	}
 	for _, key := range keys {
 		if err := unsetOne(ctx, a, key); err != nil {
@@ -341,7 +313,8 @@ func setVariable(ctx context.Context, a *app.App, given assignment) error {
 // checkKeyVariable returns an error if name is not a variable for a key. The error
 // says what to do instead.
 func checkKeyVariable(name string) error {
-	setting := settings.CompatVariables[name].Key
+	old, _ := configs.FindOldName("$" + name)
+	setting, _, _ := strings.Cut(old.New, " ")
 	for _, variables := range configs.ProviderVariables {
 		for _, v := range variables {
 			if v.Name == name {
@@ -431,21 +404,6 @@ func unsetVariable(ctx context.Context, a *app.App, name string) error {
 		return notef(a, "%s was not set in %s%s", name, path, note)
 	}
 	return notef(a, "removed %s from %s%s", name, path, note)
-}
-
-// askLine asks on the terminal until the answer is not empty. Without a terminal, it
-// returns a usage error with the text errorText.
-func askLine(ctx context.Context, a *app.App, question, suggestion, errorText string) (answer string, err error) {
-	if !a.Interactive {
-		return "", usage.Errorf("%s", errorText)
-	}
-	err = WithPrompter(a, func(p *ask.Prompter) (err error) {
-		for answer == "" && err == nil {
-			answer, err = p.Ask(ctx, question, text.Printable(suggestion))
-		}
-		return err
-	})
-	return answer, err
 }
 
 // interruptedError means that the user pressed Ctrl-C instead of answering.

@@ -1,5 +1,4 @@
-// Package convert implements mini export, mini import and mini trajectories,
-// which convert and check trajectories.
+// Package convert implements mini export and mini import, which convert trajectories.
 package convert
 
 import (

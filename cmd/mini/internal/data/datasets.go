@@ -103,13 +103,13 @@ func fetch(ctx context.Context, a *app.App, name string, ref hub.Ref) error {
 		return err
 	}
 	// Read the rows now, so that errors in them are reported.
-	ids, err := datasets.IDs(ctx, snapshot.Source(name))
+	set, err := datasets.Load(ctx, []datasets.Source{snapshot.Source(name)}, datasets.NoRows)
 	if err != nil {
 		return err
 	}
 	progress.Close()
 	_, err = fmt.Fprintf(a.Out, "%s: split %s, %s, %s\n  %s at %s\n", text.Printable(name),
-		cmp.Or(snapshot.Split, "(all)"), text.Count(len(ids), "row"), unit.Size(snapshot.Bytes), snapshot.Repo, snapshot.Commit)
+		cmp.Or(snapshot.Split, "(all)"), text.Count(len(set.IDs), "row"), unit.Size(snapshot.Bytes), snapshot.Repo, snapshot.Commit)
 	return err
 }
 
@@ -173,18 +173,15 @@ func (o *showOptions) find(ctx context.Context, a *app.App, id string) (datasets
 	}
 	hint := "pass --subset, or fetch a dataset: mini datasets fetch verified"
 	for _, source := range sources {
-		ids, err := datasets.IDs(ctx, source)
+		set, err := datasets.Load(ctx, []datasets.Source{source}, datasets.Existing([]string{id}))
 		if err != nil {
 			return datasets.Instance{}, err
 		}
-		if !slices.Contains(ids, id) {
-			if near := datasets.ClosestIDs(id, ids, 1); len(near) > 0 {
-				hint = "did you mean " + near[0] + "?"
-			}
-			continue
+		if len(set.Instances) > 0 {
+			return set.Instances[0], nil
 		}
-		for in, err := range datasets.Rows(ctx, source, func(other string) bool { return other == id }) {
-			return in, err
+		if near := datasets.ClosestIDs(id, set.IDs, 1); len(near) > 0 {
+			hint = "did you mean " + near[0] + "?"
 		}
 	}
 	searched := strings.Join(o.Subsets, ", ")
@@ -278,7 +275,7 @@ func newDatasetsList(a *app.App) *cobra.Command {
 }
 
 // listDatasets returns the demo and the datasets with an alias, then the other cached
-// datasets. For each dataset, split and endpoint it uses the newest snapshot.
+// datasets. For each dataset and split it uses the newest snapshot.
 func listDatasets() ([]listedDataset, error) {
 	hubClient, err := datasetopen.Hub(hub.Config{})
 	if err != nil {
@@ -292,14 +289,14 @@ func listDatasets() ([]listedDataset, error) {
 	for _, alias := range hub.Aliases() {
 		entry := listedDataset{Name: alias.Name, Repository: alias.Repo, Split: alias.Split, Rows: alias.Rows, About: alias.Description}
 		for i, snapshot := range cached {
-			if entry.Cached == nil && snapshot.Name() == alias.Repo && snapshot.Split == alias.Split && snapshot.Endpoint == hubClient.Endpoint() {
+			if entry.Cached == nil && snapshot.Name() == alias.Repo && snapshot.Split == alias.Split {
 				entry.Cached = &cached[i]
 			}
 		}
 		list = append(list, entry)
 	}
 	for i, snapshot := range cached {
-		if slices.ContainsFunc(list, func(entry listedDataset) bool { return entry.Cached != nil && sameDataset(*entry.Cached, snapshot) }) {
+		if slices.ContainsFunc(list, func(entry listedDataset) bool { return entry.Cached == &cached[i] }) {
 			continue
 		}
 		entry := listedDataset{Name: snapshot.Name(), Repository: snapshot.Repo, Split: snapshot.Split, Cached: &cached[i]}
@@ -308,18 +305,9 @@ func listDatasets() ([]listedDataset, error) {
 				entry.Name = alias.Name + strings.TrimPrefix(snapshot.Name(), snapshot.Repo)
 			}
 		}
-		if snapshot.Endpoint != hubClient.Endpoint() {
-			entry.About = "from " + snapshot.Endpoint
-		}
 		list = append(list, entry)
 	}
 	return list, nil
-}
-
-// sameDataset reports whether two snapshots are of the same dataset, split and
-// endpoint.
-func sameDataset(a, b hub.Snapshot) bool {
-	return a.Name() == b.Name() && a.Split == b.Split && a.Endpoint == b.Endpoint
 }
 
 // datasetTable formats the list as a table.

@@ -97,26 +97,26 @@ func (j *job) load(ctx context.Context, a *app.App) error {
 	if err != nil {
 		return err
 	}
-	ids, err := allIDs(ctx, sources)
-	if err != nil {
-		return err
-	}
-	if j.selected, err = j.options.selection.Apply(ids); err != nil {
-		return err
-	}
-	if err := j.checkUnknown(ids); err != nil {
-		return err
-	}
 	byID := trajectories.Predictions{List: j.patches.predictions}.ByID()
-	wanted := slices.DeleteFunc(slices.Clone(j.selected), func(id string) bool { return !j.patches.includes(id, byID) })
-	name := strings.Join(j.options.Subsets, "+")
-	if len(wanted) == 0 && len(j.selected) == 0 {
-		return usage.Errorf("--instance, --filter and --slice select none of the %d instances of %s", len(ids), name)
-	}
-	if len(wanted) == 0 {
-		return usage.Errorf("%s: no prediction is for a selected instance of %s", j.patches.name, name)
-	}
-	if j.set, err = datasets.Load(ctx, sources, datasets.Selection{IDs: wanted}); err != nil {
+	j.set, err = datasets.Load(ctx, sources, func(ids []string) ([]string, error) {
+		var err error
+		if j.selected, err = j.options.selection.Apply(ids); err != nil {
+			return nil, err
+		}
+		if err := j.checkUnknown(ids); err != nil {
+			return nil, err
+		}
+		wanted := slices.DeleteFunc(slices.Clone(j.selected), func(id string) bool { return !j.patches.includes(id, byID) })
+		name := strings.Join(j.options.Subsets, "+")
+		if len(wanted) == 0 && len(j.selected) == 0 {
+			return nil, usage.Errorf("--instance, --filter and --slice select none of the %d instances of %s", len(ids), name)
+		}
+		if len(wanted) == 0 {
+			return nil, usage.Errorf("%s: no prediction is for a selected instance of %s", j.patches.name, name)
+		}
+		return wanted, nil
+	})
+	if err != nil {
 		return err
 	}
 	for i, e := range j.set.Sources {
@@ -126,25 +126,6 @@ func (j *job) load(ctx context.Context, a *app.App) error {
 		}
 	}
 	return j.makeTasks(byID)
-}
-
-// allIDs returns the ids of the sources in their order, without duplicates.
-func allIDs(ctx context.Context, sources []datasets.Source) ([]string, error) {
-	var result []string
-	seen := map[string]bool{}
-	for _, source := range sources {
-		ids, err := datasets.IDs(ctx, source)
-		if err != nil {
-			return nil, err
-		}
-		for _, id := range ids {
-			if !seen[id] {
-				seen[id] = true
-				result = append(result, id)
-			}
-		}
-	}
-	return result, nil
 }
 
 // checkUnknown returns an error if predictions are for instances that the datasets do

@@ -91,27 +91,21 @@ func (o *gradeOptions) loadRows(
 	if err != nil {
 		return nil, nil, err
 	}
-	ids, err := allIDs(ctx, sources)
+	var ids []string
+	for _, verdict := range recorded.Verdicts {
+		ids = append(ids, verdict.Instance)
+	}
+	set, err := datasets.Load(ctx, sources, datasets.Existing(ids))
 	if err != nil {
 		return nil, nil, err
 	}
-	var selection datasets.Selection
-	for _, verdict := range recorded.Verdicts {
-		if slices.Contains(ids, verdict.Instance) && !slices.Contains(selection.IDs, verdict.Instance) {
-			selection.IDs = append(selection.IDs, verdict.Instance)
-		}
-	}
-	if len(selection.IDs) == 0 {
+	if len(set.Instances) == 0 {
 		var names []string
 		for _, src := range sources {
 			names = append(names, src.Name)
 		}
 		return nil, nil, usage.Errorf("%s has none of the evaluated instances of %s; name the dataset with --subset",
 			strings.Join(names, ", "), dir)
-	}
-	set, err := datasets.Load(ctx, sources, selection)
-	if err != nil {
-		return nil, nil, err
 	}
 	rows := make(map[string]datasets.Instance, len(set.Instances))
 	for _, in := range set.Instances {

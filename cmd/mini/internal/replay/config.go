@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -193,9 +192,9 @@ type knownRow struct {
 	isDemo bool
 }
 
-// add adds the selected rows of the sources and returns their number.
-func (k knownRows) add(ctx context.Context, isDemo bool, sources []datasets.Source, sel datasets.Selection) (int, error) {
-	set, err := datasets.Load(ctx, sources, sel)
+// add adds the wanted rows of the sources and returns their number.
+func (k knownRows) add(ctx context.Context, isDemo bool, sources []datasets.Source, want func([]string) ([]string, error)) (int, error) {
+	set, err := datasets.Load(ctx, sources, want)
 	for _, in := range set.Instances {
 		k[in.ID] = knownRow{in, isDemo}
 	}
@@ -214,7 +213,7 @@ func (r *recording) setRow(known knownRows) {
 // rows loads the rows of the demo, and those of --subset that the recordings are on.
 func (o *options) rows(ctx context.Context, a *app.App, recordings []*recording) (knownRows, error) {
 	k := knownRows{}
-	_, err := k.add(ctx, true, []datasets.Source{datasets.Embedded(datasetopen.Demo, demo.Rows())}, datasets.Selection{})
+	_, err := k.add(ctx, true, []datasets.Source{datasets.Embedded(datasetopen.Demo, demo.Rows())}, datasets.AllRows)
 	if err != nil || len(o.Subsets) == 0 {
 		return k, err
 	}
@@ -224,10 +223,9 @@ func (o *options) rows(ctx context.Context, a *app.App, recordings []*recording)
 	}
 	var ids []string
 	for _, r := range recordings {
-		ids = append(ids, regexp.QuoteMeta(r.id))
+		ids = append(ids, r.id)
 	}
-	// Use a filter instead of IDs: attempts without a row are not an error.
-	n, err := k.add(ctx, o.Subsets[0] == datasetopen.Demo, sources, datasets.Selection{Filter: "(?:" + strings.Join(ids, "|") + ")$"})
+	n, err := k.add(ctx, o.Subsets[0] == datasetopen.Demo, sources, datasets.Existing(ids))
 	if err == nil && n == 0 {
 		err = usage.Errorf("no attempt is on a row of %s", strings.Join(o.Subsets, "+"))
 	}

@@ -108,18 +108,3 @@ func (c *countingWriter) Write(p []byte) (int, error) {
 	c.n += int64(n)
 	return n, err
 }
-
-// checkHTML checks the statistics of a file that was written with --html.
-func checkHTML(a *app.App, file string) error {
-	f, err := os.Open(file) //nolint:gosec // G304: the file that the user names
-	if err != nil {
-		return usage.Wrap(err)
-	}
-	defer f.Close() //nolint:errcheck // only read
-	checked, err := web.CheckFile(f)
-	if err != nil {
-		return fmt.Errorf("check %s: %w", file, err)
-	}
-	_, err = fmt.Fprintf(a.Out, "%s: %s\n", text.Printable(file), checked)
-	return err
-}

@@ -24,7 +24,6 @@ type options struct {
 	instance string
 	json     bool
 	page     htmlOptions
-	check    string // --html-check
 }
 
 // New returns the command mini report.
@@ -45,8 +44,7 @@ do not resolve their instance with the gold patches.
 With --html it writes the pages of mini view about one or more runs, and their
 comparison, into one file. A browser opens it from disk; it loads nothing. The
 file holds prompts, outputs and paths, and says so. Values of keys that mini
-knows on this machine are removed. --html-check computes the statistics of such
-a file again from the results in it.
+knows on this machine are removed.
 
 Without RUN it shows the newest run in ` + cmdutil.DefaultRunsDir + `. mini report only reads the run's folder. The run may be finished, killed or
 still running.`,
@@ -56,9 +54,7 @@ still running.`,
   mini report runs/first runs/second --html report.html`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
-			case o.check != "" && len(args) > 0:
-				return usage.Errorf("--html-check takes a file and no run")
-			case o.check != "" || o.page.file != "" && len(args) > 0:
+			case o.page.file != "" && len(args) > 0:
 				return nil
 			case len(args) > 1:
 				return usage.Errorf("mini report shows one run; to put %d into one file, add --html FILE; to compare them, use mini compare", len(args))
@@ -71,18 +67,14 @@ still running.`,
 	f.StringVarP(&o.instance, "instance", "i", "", "show the instance with this `ID`, or the only one whose id contains it")
 	f.BoolVar(&o.json, "json", false, "print one JSON document on stdout")
 	o.page.addFlags(f)
-	f.StringVar(&o.check, "html-check", "", "recompute the statistics of an HTML `FILE`")
-	cmd.MarkFlagsMutuallyExclusive("html", "html-check", "json")
-	cmd.MarkFlagsMutuallyExclusive("html", "html-check", "instance")
+	cmd.MarkFlagsMutuallyExclusive("html", "json")
+	cmd.MarkFlagsMutuallyExclusive("html", "instance")
 	cmd.AddCommand(newSubmission(a))
 	return cmd
 }
 
 // run prints the report on a run, or on one instance if it is named. With --html, it writes a file.
 func run(ctx context.Context, a *app.App, o *options, args []string) error {
-	if o.check != "" {
-		return checkHTML(a, o.check)
-	}
 	if err := o.page.check(); err != nil {
 		return err
 	}

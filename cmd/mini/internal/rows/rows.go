@@ -5,7 +5,9 @@ package rows
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,18 +77,16 @@ func Cached(ctx context.Context, sets []datasets.SourceInfo, ids map[string]bool
 	ctx, cancel := context.WithTimeout(ctx, cachedTimeout)
 	defer cancel()
 	rows := map[string]datasets.Instance{}
-	for _, set := range sets {
-		if datasets.IsStdin(set.Name) || len(ids) == 0 {
+	for _, info := range sets {
+		if datasets.IsStdin(info.Name) || len(ids) == 0 {
 			continue
 		}
-		source, ok := datasetopen.OpenCached(ctx, set.Name, set.Split)
+		source, ok := datasetopen.OpenCached(info.Name, info.Split)
 		if !ok {
 			continue
 		}
-		for row, err := range datasets.Rows(ctx, source, func(id string) bool { return ids[id] }) {
-			if err != nil {
-				break
-			}
+		set, _ := datasets.Load(ctx, []datasets.Source{source}, datasets.Existing(slices.Collect(maps.Keys(ids)))) // empty after an error
+		for _, row := range set.Instances {
 			row.Row = nil
 			rows[row.ID] = row
 		}

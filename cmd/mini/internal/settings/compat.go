@@ -13,104 +13,75 @@ import (
 	"github.com/minibench/mini/internal/text"
 )
 
-// compatVariable describes how mini treats an environment variable of mini-swe-agent. A variable
-// with the zero compatVariable is ignored silently, or handled by its name (MSWEA_MINI_CONFIG_PATH
-// and MSWEA_CONFIG_DIR).
-type compatVariable struct {
-	Key     string // the setting that the variable sets
-	note    string // printed with a note that the variable has no effect
-	taskKey string // the limit of a single task that the variable bounds
+// oldVariable is a variable of mini-swe-agent that is set, with what takes its place.
+type oldVariable struct {
+	configs.OldName
+	name, value string
+	isKnown     bool
+	layer       string // the name of its layer: the variable, with the .env file that sets it
+	isOfFile    bool   // a .env file sets it
 }
 
-// CompatVariables are the variables of mini-swe-agent that mini knows.
-var CompatVariables = map[string]compatVariable{
-	"MSWEA_MODEL_NAME":                     {Key: "model.model_name"},
-	"MSWEA_MODEL_RETRY_STOP_AFTER_ATTEMPT": {Key: "model.max_tries"},
-	"MSWEA_MINI_CONFIG_PATH":               {},
-	"MSWEA_CONFIG_DIR":                     {},
-	"MSWEA_COST_TRACKING":                  {Key: "model.cost_tracking"},
-	"MSWEA_CONFIGURED":                     {},
-	"MSWEA_SILENT_STARTUP":                 {},
-	"MSWEA_GLOBAL_CONFIG_DIR":              {}, // the folder of configs.PeerDotenv
-	"MSWEA_MODEL_API_KEY":                  {note: "set the variable of the provider, such as OPENAI_API_KEY"},
-	"MSWEA_INSPECTOR_STYLE_PATH":           {},
-	"MSWEA_DEFAULT_RUN":                    {note: "mini has no other entry points"},
-	"MSWEA_SINGULARITY_EXECUTABLE":         {note: "mini has no Singularity or Apptainer yet"},
-	"MSWEA_BUBBLEWRAP_EXECUTABLE":          {note: "mini takes bwrap from the PATH"},
-	"MSWEA_DOCKER_EXECUTABLE":              {note: "mini talks to the engine itself; set DOCKER_HOST, also for podman"},
-	"LITELLM_MODEL_REGISTRY_PATH":          {note: "set the prices as model.price, to have costs counted"},
-	"MSWEA_GLOBAL_COST_LIMIT": {
-		Key: "run.total_cost_limit", taskKey: "agent.cost_limit",
-	},
-	"MSWEA_GLOBAL_CALL_LIMIT": {
-		Key: "run.total_calls", taskKey: "agent.step_limit",
-	},
+// oldVariables returns the variables of mini-swe-agent in the environment, sorted by name: those that
+// mini knows, and all whose names begin with MSWEA_. It omits empty variables.
+func oldVariables() []oldVariable {
+	var found []oldVariable
+	for _, kv := range os.Environ() {
+		v := oldVariable{}
+		v.name, v.value, _ = strings.Cut(kv, "=")
+		v.OldName, v.isKnown = configs.FindOldName("$" + v.name)
+		if v.value == "" || !v.isKnown && !strings.HasPrefix(v.name, "MSWEA_") {
+			continue
+		}
+		v.layer = v.name
+		if file := configs.DotenvFile(v.name); file != "" {
+			v.layer, v.isOfFile = file+": "+v.name, true
+		}
+		found = append(found, v)
+	}
+	slices.SortFunc(found, func(a, b oldVariable) int { return strings.Compare(a.name, b.name) })
+	return found
 }
 
-// CompatEnviron returns the sorted names and the values of the variables of mini-swe-agent in
-// environ: those that mini knows, and all whose names begin with MSWEA_. It omits empty variables.
-func CompatEnviron(environ []string) (names []string, values map[string]string) {
-	values = map[string]string{}
-	for _, kv := range environ {
-		name, value, _ := strings.Cut(kv, "=")
-		_, known := CompatVariables[name]
-		if value != "" && (known || strings.HasPrefix(name, "MSWEA_")) {
-			values[name] = value
-			names = append(names, name)
+// OverridingVariable returns the variable of mini-swe-agent in the shell that sets a key, or "".
+func OverridingVariable(key string) string {
+	for _, v := range oldVariables() {
+		if set, _, _ := strings.Cut(v.New, " "); set == key && !v.isOfFile {
+			return v.name
 		}
 	}
-	slices.Sort(names)
-	return names, values
+	return ""
 }
 
-// CompatLayers returns the settings from variables of mini-swe-agent, one layer for each variable
-// that has settings. base is the name of the command's built-in configuration.
-func CompatLayers(environ []string, base string) ([]configs.Layer, error) {
+// compatLayers returns the settings from variables of mini-swe-agent, one layer for each variable
+// that has settings: those that a .env file sets, or the others. base is the name of the command's
+// built-in configuration.
+func compatLayers(isOfFile bool, base string) ([]configs.Layer, error) {
 	var layers []configs.Layer
-	names, values := CompatEnviron(environ)
-	for _, name := range names {
-		value, key := values[name], CompatVariables[name].Key
+	for _, v := range oldVariables() {
+		key, taskKey, _ := strings.Cut(v.New, " ")
 		switch {
-		case name == "MSWEA_MINI_CONFIG_PATH" && base == "mini":
-			l, err := configs.ReadArg(value, ConfigDirs()...)
+		case v.isOfFile != isOfFile:
+			continue
+		case v.name == "MSWEA_MINI_CONFIG_PATH" && base == "mini":
+			l, err := configs.ReadArg(v.value, ConfigDirs()...)
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", name, err)
+				return nil, fmt.Errorf("%s: %w", v.name, err)
 			}
 			layers = append(layers, l)
 			continue
-		case key == "", CompatVariables[name].taskKey != "" && isZero(value):
+		case key == "", taskKey != "" && isZero(v.value):
 			continue
-		case name == "MSWEA_MODEL_NAME":
-			value = strconv.Quote(value)
+		case v.name == "MSWEA_MODEL_NAME":
+			v.value = strconv.Quote(v.value)
 		}
-		l, err := configs.ParseSetting(variableLayer(name), key, value)
+		l, err := configs.ParseSetting(v.layer, key, v.value)
 		if err != nil {
 			return nil, err
 		}
 		layers = append(layers, l)
 	}
 	return layers, nil
-}
-
-// variableLayer returns the name of the layer of a variable: the variable, with the .env file that
-// sets it.
-func variableLayer(name string) string {
-	if file := configs.DotenvFile(name); file != "" {
-		return file + ": " + name
-	}
-	return name
-}
-
-// splitEnviron returns the variables that a .env file has set, and the others.
-func splitEnviron(environ []string) (ofFiles, others []string) {
-	for _, kv := range environ {
-		if name, _, _ := strings.Cut(kv, "="); configs.DotenvFile(name) != "" {
-			ofFiles = append(ofFiles, kv)
-		} else {
-			others = append(others, kv)
-		}
-	}
-	return ofFiles, others
 }
 
 // isZero reports whether value is the number 0.
@@ -121,22 +92,21 @@ func isZero(value string) bool {
 
 // boundTask returns layers that lower the limits of a single task to those of mini-swe-agent's
 // variables.
-func boundTask(overlay *configs.Overlay, environ []string) ([]configs.Layer, error) {
+func boundTask(overlay *configs.Overlay) ([]configs.Layer, error) {
 	var layers []configs.Layer
-	names, values := CompatEnviron(environ)
-	for _, name := range names {
-		key := CompatVariables[name].taskKey
-		if key == "" {
+	for _, v := range oldVariables() {
+		_, key, isLimit := strings.Cut(v.New, " ")
+		if !isLimit {
 			continue
 		}
 		current := 0.0
 		if err := overlay.Decode(key, &current); err != nil {
 			return nil, err
 		}
-		if limit, err := strconv.ParseFloat(values[name], 64); err == nil && (limit == 0 || current > 0 && current <= limit) {
+		if limit, err := strconv.ParseFloat(v.value, 64); err == nil && (limit == 0 || current > 0 && current <= limit) {
 			continue
 		}
-		l, err := configs.ParseSetting(variableLayer(name), key, values[name])
+		l, err := configs.ParseSetting(v.layer, key, v.value)
 		if err != nil {
 			return nil, err
 		}
@@ -147,17 +117,15 @@ func boundTask(overlay *configs.Overlay, environ []string) ([]configs.Layer, err
 
 // compatNotes returns a note for each variable of mini-swe-agent that mini does not know or does
 // not support. It returns none for variables that mini ignores silently.
-func compatNotes(environ []string) []string {
+func compatNotes() []string {
 	var notes []string
-	names, values := CompatEnviron(environ)
-	for _, name := range names {
-		v, known := CompatVariables[name]
+	for _, v := range oldVariables() {
 		switch {
-		case name == "MSWEA_DOCKER_EXECUTABLE" && values[name] == "docker":
-		case !known:
-			notes = append(notes, text.Printable(name)+" is set, and mini does not know it")
-		case v.note != "":
-			notes = append(notes, variableLayer(name)+" has no effect: "+v.note)
+		case v.name == "MSWEA_DOCKER_EXECUTABLE" && v.value == "docker":
+		case !v.isKnown:
+			notes = append(notes, text.Printable(v.name)+" is set, and mini does not know it")
+		case v.Why != "":
+			notes = append(notes, v.layer+" has no effect: "+v.Why)
 		}
 	}
 	return notes
@@ -170,31 +138,6 @@ func ConfigDirs() []string {
 		return []string{dir}
 	}
 	return nil
-}
-
-// HarnessFlagAnswers maps flags of swebench.harness.run_evaluation and sb-cli submit to advice for
-// mini eval.
-var HarnessFlagAnswers = map[string]string{
-	"dataset_name":        "use --subset SET",
-	"predictions_path":    "use -p PREDS",
-	"instance_ids":        "use -i ID, once for each",
-	"max_workers":         "use -w N",
-	"run_id":              "use --run-id ID",
-	"report_dir":          "use -o FOLDER, where the official summary is too",
-	"output_dir":          "use -o FOLDER, where the official summary is too",
-	"rewrite_reports":     "use mini grade FOLDER, which judges the saved logs again",
-	"overwrite":           "leave it out; what has a verdict that holds is not run again, and -o names another folder",
-	"namespace":           "leave it out; rows name their images",
-	"instance_image_tag":  "leave it out; rows name their images",
-	"env_image_tag":       "leave it out; rows name their images",
-	"force_rebuild":       "leave it out; mini builds no images",
-	"cache_level":         "leave it out; images stay, -c run.image_budget=80GB bounds them, mini images prune removes them",
-	"clean":               "leave it out; images stay, -c run.image_budget=80GB bounds them, mini images prune removes them",
-	"open_file_limit":     "leave it out; mini doctor says whether there are enough",
-	"modal":               "mini runs on container engines; leave it out",
-	"gen_report":          "leave it out; a report is always written",
-	"verify_submission":   "leave it out; predictions are checked before anything runs",
-	"wait_for_evaluation": "leave it out; mini waits",
 }
 
 // AddVisualFlag adds -v. It means --version if it is the only flag, else --visual of

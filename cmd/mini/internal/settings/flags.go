@@ -187,7 +187,7 @@ func (c *Flags) Overlay(builtins ...string) (*configs.Overlay, error) {
 		return nil, usage.Errorf("%s: only mini bench runs the combinations of a sweep; use a file without vary", vary[0].Origin)
 	}
 	if builtins[0] == "mini" {
-		bounds, err := boundTask(overlay, os.Environ())
+		bounds, err := boundTask(overlay)
 		if err != nil {
 			return nil, err
 		}
@@ -223,8 +223,7 @@ func (c *Flags) collect(builtins []string) ([]configs.Layer, error) {
 		// The user's settings are above the first built-in configuration and
 		// below the others, such as that of the demo. mini-swe-agent's file is
 		// below mini's own, its variables in the shell are above.
-		ofFiles, others := splitEnviron(os.Environ())
-		compat, err := CompatLayers(ofFiles, name)
+		compat, err := compatLayers(true, name)
 		if err != nil {
 			return nil, err
 		}
@@ -234,7 +233,7 @@ func (c *Flags) collect(builtins []string) ([]configs.Layer, error) {
 				return nil, err
 			}
 		}
-		if compat, err = CompatLayers(others, name); err != nil {
+		if compat, err = compatLayers(false, name); err != nil {
 			return nil, err
 		}
 		layers = append(layers, compat...)

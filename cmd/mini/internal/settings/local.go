@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -100,7 +99,7 @@ func clearPrice(p model.Price) (settings [][2]string) {
 // PrintNotes prints the model and server that --local found, which configurations of mini the names
 // of mini-swe-agent's stand for, and the variables of mini-swe-agent without an effect.
 func (c *Flags) PrintNotes(w io.Writer, cfg *configs.Resolved) {
-	for _, note := range slices.Concat(compatNotes(os.Environ()), cfg.Notes()) {
+	for _, note := range slices.Concat(compatNotes(), cfg.Notes()) {
 		_, _ = fmt.Fprintln(w, "mini: note:", text.Printable(note))
 	}
 	if prefix, ok := peerClass(c.FlagSet); ok {

@@ -7,12 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/bench"
@@ -45,7 +43,7 @@ func NewDoctor(a *app.App) *cobra.Command {
 		Use:   "doctor",
 		Short: "Check that this machine can run mini",
 		Long: `Checks what a batch needs: the container engine, memory and disks, the key and
-the model's server, the hub and limits. With the flags of a batch, it checks for
+the model's server, the hub and sandboxes. With the flags of a batch, it checks for
 that batch. The exit code is 2 if mini cannot work; smaller problems are
 warnings. It contacts servers, but it runs no attempts, fetches nothing and
 costs nothing.
@@ -95,11 +93,8 @@ func runDoctor(ctx context.Context, a *app.App, o *doctorOptions) error {
 	}
 	container, err := envopen.ContainerConfig(cfg, "")
 	var trySandbox func(context.Context) error
-	if envopen.IsHostClass(cfg.Environment.Class) {
-		err = envopen.CheckHostSettings(cfg, cfg.Environment.Class)
-	}
-	if configs.UsesCluster(cfg.Environment.Class) && err == nil {
-		err = envopen.CheckClusterSettings(cfg)
+	if class := cfg.Environment.Class; err == nil || envopen.IsHostClass(class) { // which has no container
+		err = envopen.CheckSettings(cfg, class)
 	}
 	if cfg.Environment.Class == "bubblewrap" {
 		if err == nil {
@@ -124,7 +119,7 @@ func runDoctor(ctx context.Context, a *app.App, o *doctorOptions) error {
 		Environment: cfg.Environment.Class, HelperDir: cfg.Environment.HelperDir, Platform: cfg.Environment.Platform,
 		MemoryBytes: max(0, cmp.Or(container.MemoryBytes, docker.DefaultMemoryBytes)), Workers: cfg.Run.Workers,
 		Servers:    servers,
-		TrySandbox: trySandbox, SettingsError: settingsErr, RunDir: runDir, DirError: dirErr, CacheDir: cacheDir, PingHub: pingHub, Hint: cmdutil.Hint, Terminal: describeTerminal(a),
+		TrySandbox: trySandbox, SettingsError: settingsErr, RunDir: runDir, DirError: dirErr, CacheDir: cacheDir, PingHub: pingHub, Hint: cmdutil.Hint,
 	}
 	if len(o.bench.Subsets) > 0 {
 		c.PlanImages = func(ctx context.Context) (doctor.ImagePlan, error) { return o.plan(ctx, cfg) }
@@ -185,7 +180,7 @@ func pingHub(ctx context.Context) error {
 func (o *doctorOptions) plan(ctx context.Context, cfg *configs.Resolved) (doctor.ImagePlan, error) {
 	var sources []datasets.Source
 	for _, name := range o.bench.Subsets {
-		source, ok := datasetopen.OpenCached(ctx, name, o.bench.Split)
+		source, ok := datasetopen.OpenCached(name, o.bench.Split)
 		switch {
 		case ok:
 			sources = append(sources, source)
@@ -201,7 +196,7 @@ func (o *doctorOptions) plan(ctx context.Context, cfg *configs.Resolved) (doctor
 			return doctor.ImagePlan{}, &doctor.NotFetchedError{Dataset: name}
 		}
 	}
-	set, err := datasets.Load(ctx, sources, o.bench.Selection)
+	set, err := datasets.Load(ctx, sources, o.bench.Selection.Apply)
 	if err != nil {
 		return doctor.ImagePlan{}, err
 	}
@@ -215,19 +210,6 @@ func (o *doctorOptions) plan(ctx context.Context, cfg *configs.Resolved) (doctor
 	images := dryrun.MeasureImages(ctx, cfg, envopen.ImageRequests(cfg, set.Instances), 0)
 	p.Images, p.Missing, p.MissingBytes, p.Problem = images.Distinct, images.Pull, images.PullBytes, images.Problem
 	return p, nil
-}
-
-// describeTerminal describes the terminal on stdout.
-func describeTerminal(a *app.App) string {
-	f, ok := a.Out.(*os.File)
-	if !ok || !a.OutIsTerminal {
-		return "stdout is not a terminal"
-	}
-	width, height, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		return "a terminal of unknown size"
-	}
-	return fmt.Sprintf("%d columns, %d lines, TERM=%s", width, height, cmp.Or(os.Getenv("TERM"), "(not set)"))
 }
 
 // serverFor returns the server of the configured model.

@@ -156,7 +156,7 @@ func (o *shellOptions) findImage(ctx context.Context, a *app.App, cfg *configs.R
 	if err != nil {
 		return "", err
 	}
-	set, err := datasets.Load(ctx, sources, datasets.Selection{IDs: []string{instance}})
+	set, err := datasets.Load(ctx, sources, datasets.Selection{IDs: []string{instance}}.Apply)
 	if err != nil {
 		return "", err
 	}

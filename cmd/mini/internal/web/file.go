@@ -169,7 +169,7 @@ func (f *fileWriter) comparison() {
 	}
 }
 
-// table writes the results that the statistics of the file are made of, for CheckFile.
+// table writes the results that the statistics of the file are made of, for programs.
 func (f *fileWriter) table() {
 	if f.err != nil {
 		return

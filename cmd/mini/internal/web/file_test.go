@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/base64"
-	"fmt"
 	"io"
 	"maps"
 	"path/filepath"
@@ -316,37 +315,5 @@ func TestFileSecrets(t *testing.T) {
 	}
 	if got := find(web.Options{Redact: transport.NewRedactor(key).Bytes}); len(got) > 0 {
 		t.Errorf("the key is in %q", got)
-	}
-}
-
-func TestCheckFile(t *testing.T) {
-	page, _ := writeFile(t, bigRuns(t), web.Options{}, web.FileOptions{Steps: web.NoSteps})
-	tests := []struct {
-		name, old, new string
-		want           string // part of the error; "" for none
-	}{
-		{"as written", "", "", ""},
-		{"a verdict", `"Resolved":false`, `"Resolved":true`, "do not follow"},
-		{"a statistic", `"resolved_attempts":`, `"resolved_attempts":1`, "do not follow"},
-		{"a sentence on a page", `<p class="headline">`, `<p class="headline">9`, "no page shows the sentence"},
-		{"the format", `"mini-html-1"`, `"mini-html-9"`, "the format"},
-		{"no table", `id="results"`, `id="other"`, "no table of results"},
-		{"a damaged table", `{"format":`, `{"format"`, "read the table"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			changed := strings.Replace(page, tt.old, tt.new, 1)
-			if tt.old != "" && changed == page {
-				t.Fatalf("the file has no %q", tt.old)
-			}
-			got, err := web.CheckFile(strings.NewReader(changed))
-			if tt.want == "" {
-				if want := "the statistics of 2 runs follow from 15 verdicts"; err != nil || got != want {
-					t.Errorf("CheckFile = %q, %v, want %q", got, err, want)
-				}
-			} else if err == nil || !strings.Contains(fmt.Sprint(err), tt.want) {
-				t.Errorf("CheckFile = %q, %v, want an error with %q", got, err, tt.want)
-			}
-		})
 	}
 }

@@ -45,7 +45,6 @@ func RunCluster(ctx context.Context, cfg ClusterConfig) []Check {
 	rights, allowed := c.rights(ctx)
 	checks = append(checks, rights...)
 	checks = append(checks, c.bounds(ctx)...)
-	checks = append(checks, c.leftovers(ctx)...)
 	switch {
 	case cfg.Pod.Image == "":
 		checks = append(checks, Check{"pod", Warn, "environment.image is not set, so no pod was started", "name an image that the nodes can pull: -c environment.image=IMAGE"})
@@ -164,26 +163,6 @@ func (c *clusterChecker) bounds(ctx context.Context) []Check {
 		checks = append(checks, check)
 	}
 	return checks
-}
-
-func (c *clusterChecker) leftovers(ctx context.Context) []Check {
-	ctx, cancel := context.WithTimeout(ctx, totalTimeout)
-	defer cancel()
-	left, err := c.Cluster.ListLeftovers(ctx, kubernetes.CleanOptions{})
-	switch {
-	case err != nil:
-		return []Check{{"leftovers", Warn, errorText(err), "see rights above"}}
-	case len(left) == 0:
-		return []Check{{"leftovers", OK, "none of dead mini processes", ""}}
-	}
-	var names []string
-	for _, l := range left {
-		names = append(names, l.String())
-	}
-	return []Check{{
-		"leftovers", Warn, fmt.Sprintf("%s of dead mini processes: %s", text.Count(len(left), "owner"), firstNames(names)),
-		"remove them with mini clean --kubernetes; the next mini bench does so, too",
-	}}
 }
 
 // pod starts a pod and checks it.

@@ -65,8 +65,6 @@ type Config struct {
 	PingHub func(ctx context.Context) error
 	// Hint returns advice for an error of PlanImages or PingHub, or ""; may be nil.
 	Hint func(err error) string
-	// Terminal describes the terminal.
-	Terminal string
 }
 
 // ImagePlan summarizes the images that a batch needs.
@@ -120,10 +118,6 @@ func Run(ctx context.Context, cfg Config) []Check {
 		{"key", Warn, e.eachServer(Server.key)},
 		{"model", Warn, e.eachServer(Server.endpoint)},
 		{"datasets", Warn, e.hub},
-		{"proxy", Warn, e.proxy},
-		{"programs", Warn, e.programs},
-		{"files", Warn, e.openFiles},
-		{"terminal", Warn, e.terminal},
 	})
 }
 

@@ -22,7 +22,6 @@ import (
 type engineInfo struct {
 	once        sync.Once
 	description docker.Description
-	leftovers   []string // names of containers and volumes of dead mini processes
 	err         error
 }
 
@@ -39,14 +38,7 @@ func (e *checker) describe(ctx context.Context) (docker.Description, error) {
 			return
 		}
 		defer engine.Close() //nolint:errcheck // read only
-		if info.description, info.err = engine.Describe(ctx); info.err != nil {
-			return
-		}
-		var left []docker.Leftover
-		left, info.err = engine.ListLeftovers(ctx, docker.CleanOptions{})
-		for _, l := range left {
-			info.leftovers = append(info.leftovers, l.Name)
-		}
+		info.description, info.err = engine.Describe(ctx)
 	})
 	return e.engine.description, e.engine.err
 }
@@ -60,17 +52,10 @@ func (e *checker) docker(ctx context.Context) []Check {
 	if err != nil {
 		return []Check{e.noEngine(ctx, err)}
 	}
-	checks := []Check{
+	return []Check{
 		{"docker", OK, fmt.Sprintf("engine %s, API %s, at %s; %s", d.Version, d.API, d.Host, d.OS), ""},
-		e.api(d), architecture(d, e.Platform), limits(d), storage(d), e.memory(d),
+		architecture(d, e.Platform), limits(d), storage(d), e.memory(d),
 	}
-	if n := len(e.engine.leftovers); n > 0 {
-		checks = append(checks, Check{
-			"leftovers", Warn, fmt.Sprintf("%s left by dead mini processes: %s", text.Count(n, "container"), firstNames(e.engine.leftovers)),
-			"remove them with mini clean; the next mini bench does so, too",
-		})
-	}
-	return checks
 }
 
 // noEngine explains why no engine responds.
@@ -101,16 +86,6 @@ func (e *checker) noEngine(ctx context.Context, err error) Check {
 		c.Finding += "; the " + e.Environment + " environment needs none"
 	}
 	return c
-}
-
-func (e *checker) api(d docker.Description) Check {
-	if v := os.Getenv("DOCKER_API_VERSION"); v != "" {
-		return Check{
-			"api", Warn, "DOCKER_API_VERSION is set, so mini uses API version " + v + " instead of negotiating it",
-			"unset it, unless something else needs it",
-		}
-	}
-	return Check{"api", OK, "version " + d.API + ", negotiated with the engine", ""}
 }
 
 // architecture checks the CPU architecture: the official images are for x86-64.

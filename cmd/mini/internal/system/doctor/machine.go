@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -165,23 +164,6 @@ func (e *checker) imageDisk(root, host string) (checks []Check, free uint64, isK
 	return []Check{c}, free, true
 }
 
-// programs checks the programs that environments without an engine need.
-func (e *checker) programs(context.Context) []Check {
-	var missing []string
-	for _, name := range []string{"bash", "git"} {
-		if _, err := exec.LookPath(name); err != nil {
-			missing = append(missing, name)
-		}
-	}
-	switch {
-	case len(missing) == 0:
-		return []Check{{"programs", OK, "bash and git are installed, for sandboxes without an engine", ""}}
-	case e.runsOnHost():
-		return []Check{{"programs", Warn, "missing: " + strings.Join(missing, ", "), "install them: commands run in bash, and git creates the patches"}}
-	}
-	return []Check{{"programs", OK, "missing: " + strings.Join(missing, ", ") + ", needed only for sandboxes without an engine", ""}}
-}
-
 // Numbers of open files that mini may need: independently of the workers, and for each worker
 // (two connections to the engine, one to the model, the journal, and a reserve).
 const (
@@ -193,7 +175,7 @@ const (
 func filesNeeded(workers int) uint64 { return uint64(baseFiles + workerFiles*max(workers, 1)) }
 
 // CheckOpenFiles returns an error if the limit of open files is less than half of the number
-// that the workers may need. mini doctor already warns if the limit is less than the full number.
+// that the workers may need.
 func CheckOpenFiles(workers int) error {
 	limit, ok := maxOpenFiles()
 	needs := filesNeeded(workers)
@@ -202,28 +184,4 @@ func CheckOpenFiles(workers int) error {
 	}
 	return fmt.Errorf("the limit of open files is %d, but %s may need %d; run ulimit -n %d before mini, or use fewer workers",
 		limit, text.Count(workers, "worker"), needs, max(needs, 1024))
-}
-
-// openFiles checks the limit of open files.
-func (e *checker) openFiles(context.Context) []Check {
-	limit, ok := maxOpenFiles()
-	if !ok {
-		return nil
-	}
-	needs := filesNeeded(e.Workers)
-	if limit < needs {
-		return []Check{{
-			"files", Warn, fmt.Sprintf("the limit of open files is %d, but %s may need %d", limit, text.Count(e.Workers, "worker"), needs),
-			fmt.Sprintf("run ulimit -n %d before mini, or use fewer workers", max(needs, 1024)),
-		}}
-	}
-	return []Check{{"files", OK, fmt.Sprintf("the limit of open files is %d; %s may need %d", limit, text.Count(e.Workers, "worker"), needs), ""}}
-}
-
-// terminal reports the description of the terminal.
-func (e *checker) terminal(context.Context) []Check {
-	if e.Terminal == "" {
-		return nil
-	}
-	return []Check{{"terminal", OK, e.Terminal, ""}}
 }

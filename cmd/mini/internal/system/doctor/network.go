@@ -75,10 +75,11 @@ func (s Server) endpoint(ctx context.Context) []Check {
 	}
 	status, models, err := localservers.ListModels(ctx, address.String(), header)
 	if !localservers.HasAnswered(err) {
-		return []Check{{
-			"model", Warn, u.Host + " does not answer: " + localservers.ErrorReason(err, requestTimeout),
-			"check the address and the proxy; a batch needs the server",
-		}}
+		advice := "check the address and the proxy; a batch needs the server"
+		if os.Getenv("ALL_PROXY")+os.Getenv("all_proxy") != "" {
+			advice = "mini ignores ALL_PROXY: set HTTPS_PROXY and HTTP_PROXY instead"
+		}
+		return []Check{{"model", Warn, u.Host + " does not answer: " + localservers.ErrorReason(err, requestTimeout), advice}}
 	}
 	return []Check{s.modelCheck(u.Host, status, models)}
 }
@@ -153,44 +154,4 @@ func (e *checker) hub(ctx context.Context) []Check {
 		return []Check{{"datasets", Warn, text, advice}}
 	}
 	return []Check{{"datasets", OK, "the hub responds", ""}}
-}
-
-// proxyVars are the proxy variables that Go's HTTP client uses.
-var proxyVars = []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"}
-
-// proxy checks the proxy settings. It does not show user names and passwords.
-func (e *checker) proxy(context.Context) []Check {
-	var set []string
-	for _, name := range proxyVars {
-		value := os.Getenv(name)
-		if value == "" {
-			continue
-		}
-		if !strings.Contains(value, "://") {
-			value = "http://" + value
-		}
-		u, err := url.Parse(value)
-		if err != nil || u.Host == "" {
-			return []Check{{"proxy", Warn, name + " is not an address", "it looks like http://HOST:PORT"}}
-		}
-		set = append(set, name+" is "+u.Host)
-	}
-	switch {
-	case len(set) == 0 && os.Getenv("ALL_PROXY")+os.Getenv("all_proxy") != "":
-		return []Check{{"proxy", Warn, "ALL_PROXY is set, but mini ignores it", "set HTTPS_PROXY and HTTP_PROXY instead"}}
-	case len(set) == 0:
-		return []Check{{"proxy", OK, "none is set", ""}}
-	}
-	text := strings.Join(set, ", ")
-	host, _ := engineHost()
-	if address, ok := strings.CutPrefix(host, "tcp://"); ok && usesProxy(address) {
-		return []Check{{"proxy", Warn, text + "; also used for the container engine at " + address, "add the engine's host to NO_PROXY"}}
-	}
-	return []Check{{"proxy", OK, text + "; used for the model and the hub, not for sandboxes", ""}}
-}
-
-// usesProxy reports whether Go's HTTP client uses a proxy for an address.
-func usesProxy(address string) bool {
-	u, err := http.ProxyFromEnvironment(&http.Request{URL: &url.URL{Scheme: "http", Host: address}})
-	return err == nil && u != nil
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // Settings that pods cannot have are refused if the user set them, in every layer.
-func TestCheckClusterSettings(t *testing.T) {
+func TestCheckSettings(t *testing.T) {
 	for _, tt := range []struct{ file, arg, want string }{
 		{"", "", ""},
 		{"memory: 8g, tmpfs: {/scratch: 64m}, runtime: gvisor, user: '1000'", "environment.shm_size=1g", ""},
@@ -51,7 +51,7 @@ func TestCheckClusterSettings(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := ""
-			if err := envopen.CheckClusterSettings(cfg); err != nil {
+			if err := envopen.CheckSettings(cfg, cfg.Environment.Class); err != nil {
 				got = err.Error()
 			}
 			if !strings.Contains(got, tt.want) || tt.want == "" && got != "" {

@@ -1,5 +1,0 @@
-//go:build !linux
-
-package hub_test
-
-func diskChild() int { return 1 }
