@@ -2,6 +2,7 @@ package docker
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/minibench/mini/env"
@@ -9,17 +10,20 @@ import (
 
 // Description is information about an engine and its machine.
 type Description struct {
-	Host       string // address of the engine
-	Version    string // of the engine
-	API        string // negotiated API version
-	OS         string // of the machine, for example "Debian GNU/Linux 12"
-	Arch       string // GOARCH
-	CPUs       int
-	Memory     int64  // bytes of the machine
-	Storage    string // storage driver
-	RootDir    string // data directory of the engine, on its machine
-	Cgroup     string // version of cgroups: "1", "2" or empty
-	Rootless   bool
+	Host     string // address of the engine
+	Version  string // of the engine
+	API      string // negotiated API version
+	OS       string // of the machine, for example "Debian GNU/Linux 12"
+	Arch     string // GOARCH
+	CPUs     int
+	Memory   int64  // bytes of the machine
+	Storage  string // storage driver
+	RootDir  string // data directory of the engine, on its machine
+	Cgroup   string // version of cgroups: "1", "2" or empty
+	Rootless bool
+	// Confined says that commands with SYS_ADMIN cannot become root of the machine, bugs in
+	// the kernel aside.
+	Confined   bool
 	Containers int // number of running containers
 	// The resource limits that the engine supports.
 	MemoryLimit, SwapLimit, PIDsLimit, CPULimit bool
@@ -40,10 +44,18 @@ func (e *Engine) Describe(ctx context.Context) (Description, error) {
 	d.OS, d.CPUs, d.Memory = info.OperatingSystem, info.NCPU, info.MemTotal
 	d.Storage, d.RootDir, d.Cgroup, d.Containers = info.Driver, info.DockerRootDir, info.CgroupVersion, info.ContainersRunning
 	d.MemoryLimit, d.SwapLimit, d.PIDsLimit, d.CPULimit = info.MemoryLimit, info.SwapLimit, info.PidsLimit, info.CPUCfsQuota
-	for _, option := range info.SecurityOptions {
-		if strings.Contains(option, "name=rootless") {
-			d.Rootless = true
-		}
-	}
+	d.Rootless = slices.ContainsFunc(info.SecurityOptions, func(o string) bool { return strings.Contains(o, "name=rootless") })
+	d.Confined = isConfined(info.SecurityOptions)
 	return d, nil
+}
+
+// confiningOptions are prefixes of the engine's security options that confine
+// commands with SYS_ADMIN. AppArmor and SELinux forbid mounting; with the others,
+// root in a container is not root on the machine.
+var confiningOptions = []string{"name=apparmor", "name=selinux", "name=userns", "name=rootless"}
+
+func isConfined(options []string) bool {
+	return slices.ContainsFunc(options, func(option string) bool {
+		return slices.ContainsFunc(confiningOptions, func(name string) bool { return strings.HasPrefix(option, name) })
+	})
 }

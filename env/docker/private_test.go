@@ -78,19 +78,19 @@ func TestMountingSandboxSharesNothing(t *testing.T) {
 	}
 }
 
-// TestIsolationWarning: IsolationWarning returns a warning exactly if such a container
-// can mount as root of the machine.
-func TestIsolationWarning(t *testing.T) {
+// TestConfinedEngine: an engine is not confined exactly if a container with SYS_ADMIN can
+// mount as root of the machine.
+func TestConfinedEngine(t *testing.T) {
 	e := dockertest.Engine(t)
 	c := docker.Config{Image: dockertest.Image(t), User: "root", CapDrop: []string{}, CapAdd: []string{"SYS_ADMIN"}, NewPrivileges: true, AllowUnsafe: true}
-	warning, err := e.IsolationWarning(t.Context(), c)
+	engine, err := e.Describe(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	sandbox := start(t, e, c)
 	mounts := run(t, sandbox, "mkdir /p && mount -t proc proc /p").ExitCode == 0
 	isHostRoot := output(t, sandbox, "cat /proc/self/uid_map | tr -s ' '") == " 0 0 4294967295\n"
-	if exposed := mounts && isHostRoot; exposed != (warning != "") {
-		t.Errorf("can mount: %v, as root of the machine: %v; warning %q", mounts, isHostRoot, warning)
+	if exposed := mounts && isHostRoot; exposed == engine.Confined {
+		t.Errorf("can mount: %v, as root of the machine: %v; confined: %v", mounts, isHostRoot, engine.Confined)
 	}
 }

@@ -96,7 +96,6 @@ func (j *Job) openEvaluation(
 	if err != nil {
 		return nil, usage.Wrap(err)
 	}
-	evalSandboxes.Warn(ctx, w)
 	c := j.evalConfig()
 	c.Folder, c.Log, c.Sandboxes = folder, log, evalSandboxes
 	if c.SigningKey, err = eval.EnsureKey(ctx); err != nil {

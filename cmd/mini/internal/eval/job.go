@@ -79,9 +79,6 @@ func (j *job) evaluate(
 	if err := j.printHeading(w, len(pending)); err != nil {
 		return evaluate.Summary{}, usage.Wrap(err)
 	}
-	if len(pending) > 0 && j.patches.taskFor == nil { // gold and noop patches are trusted
-		sandboxes.Warn(ctx, w)
-	}
 	defer sandboxes.Prefetch(ctx, pending)()
 	return evaluate.Run(ctx, c, j.tasks)
 }

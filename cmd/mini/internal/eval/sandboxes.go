@@ -3,12 +3,9 @@ package eval
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"time"
 
 	"github.com/minibench/mini/cmd/mini/internal/app"
-	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env"
@@ -115,17 +112,6 @@ func imageRequest(c docker.Config, in datasets.Instance) imagestore.Request {
 func NewSandboxes(ctx context.Context, s *envopen.Sandboxes, cfg *configs.Resolved, run string) (Sandboxes, error) {
 	sandboxes := Sandboxes{s, containerConfig(cfg, run, cfg.Eval.Network), configs.Duration(cfg.Eval.Timeout)}
 	return sandboxes, s.CheckContainer(ctx, envopen.WithPlaceholderImage(sandboxes.base))
-}
-
-// Warn prints a warning if patches could harm the engine's machine.
-func (s Sandboxes) Warn(ctx context.Context, w io.Writer) {
-	if s.UsesCluster() {
-		return // patches cannot harm a machine
-	}
-	text, err := s.Engine.IsolationWarning(ctx, s.base)
-	if err == nil && text != "" { // later calls report errors of the engine
-		_, _ = fmt.Fprintln(w, cmdutil.FormatNote("warning: "+text)) // best effort
-	}
 }
 
 // connect connects to the container engine or the cluster and returns evaluation sandboxes.

@@ -54,7 +54,7 @@ func (e *checker) docker(ctx context.Context) []Check {
 	}
 	return []Check{
 		{"docker", OK, fmt.Sprintf("engine %s, API %s, at %s; %s", d.Version, d.API, d.Host, d.OS), ""},
-		architecture(d, e.Platform), limits(d), storage(d), e.memory(d),
+		architecture(d, e.Platform), limits(d), storage(d), e.memory(d), isolation(d),
 	}
 }
 
@@ -104,6 +104,18 @@ func architecture(d docker.Description, platform string) Check {
 }
 
 // limits checks whether the engine can limit the resources of a sandbox.
+// isolation says whether the tests of an evaluation, which have SYS_ADMIN as in the official
+// harness, can harm the machine.
+func isolation(d docker.Description) Check {
+	if d.Confined {
+		return Check{"isolation", OK, "root in a container cannot become root of the machine", ""}
+	}
+	return Check{
+		"isolation", Warn, "no AppArmor, SELinux or user namespaces: a hostile patch could become root of the machine during its evaluation",
+		"evaluate patches of strangers on a machine of its own; see docs/verdicts.md",
+	}
+}
+
 func limits(d docker.Description) Check {
 	var missing []string
 	for _, limit := range []struct {
