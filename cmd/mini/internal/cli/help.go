@@ -62,8 +62,7 @@ Commands:{{range $cmds}}{{if .IsAvailableCommand}}
 {{.Title}}:{{range $cmds}}{{if and (eq .GroupID $group.ID) .IsAvailableCommand}}
   {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{end}}{{end}}{{end}}
 
-Flags:
-{{.LocalFlags.FlagUsagesWrapped 100 | trimTrailingWhitespaces}}
+{{flagUsages .}}
 {{- if .HasExample}}
 
 Examples:
@@ -82,6 +81,7 @@ func setHelp(root *cobra.Command) {
 	for _, t := range Topics {
 		fmt.Fprintf(&list, "\n  %-19s %s", "help "+t.Name, t.Short)
 	}
+	cobra.AddTemplateFunc("flagUsages", flagUsages)
 	root.SetUsageTemplate(fmt.Sprintf(usageTemplate, &list))
 	for _, g := range commandGroups {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})

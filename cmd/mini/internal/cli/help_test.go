@@ -46,6 +46,9 @@ func TestHelpIsComplete(t *testing.T) {
 		if cmd.Short == "" || strings.HasSuffix(cmd.Short, ".") {
 			t.Errorf("%s: the short text %q", cmd.CommandPath(), cmd.Short)
 		}
+		if flagGroups[cmd.CommandPath()] != nil && strings.Contains(text, "\nFlags:") {
+			t.Errorf("%s: a flag is in no group\n%s", cmd.CommandPath(), text)
+		}
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			if shown := strings.Contains(text, "--"+f.Name); shown == f.Hidden {
 				t.Errorf("%s: --%s is shown: %t, hidden: %t", cmd.CommandPath(), f.Name, shown, f.Hidden)

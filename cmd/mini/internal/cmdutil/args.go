@@ -106,27 +106,35 @@ const AnyLocalServer = "any"
 // DefaultRunsDir is where mini bench creates runs without -o.
 const DefaultRunsDir = "mini-runs"
 
+// RunsDir returns the folder of the runs here: DefaultRunsDir, or runs if only that exists.
+func RunsDir() string {
+	if info, err := os.Stat("runs"); err == nil && info.IsDir() && !FileExists(DefaultRunsDir) {
+		return "runs"
+	}
+	return DefaultRunsDir
+}
+
 // ExactlyOneRun requires one argument, the folder of a run.
 func ExactlyOneRun(cmd *cobra.Command, args []string) error {
 	if len(args) == 1 && args[0] != "" {
 		return nil
 	}
 	text := cmd.CommandPath() + " takes the folder of a run, and nothing else"
-	if run := newestRun(DefaultRunsDir); run != "" {
+	if run := newestRun(RunsDir()); run != "" {
 		text += "; the newest one here is " + run
 	}
 	return usage.Errorf("%s; see %s --help", text, cmd.CommandPath())
 }
 
 // OneRunOrNewest returns the only argument, the folder of a run. Without arguments it returns the
-// newest run in DefaultRunsDir, and says so on w.
+// newest run in RunsDir, and says so on w.
 func OneRunOrNewest(w io.Writer, command string, args []string) (string, error) {
 	if len(args) == 1 && args[0] != "" {
 		return args[0], nil
 	}
-	newest := newestRun(DefaultRunsDir)
+	newest := newestRun(RunsDir())
 	if len(args) > 0 || newest == "" {
-		return "", usage.Errorf("%s takes the folder of a run, and none is in %s; see %s --help", command, DefaultRunsDir, command)
+		return "", usage.Errorf("%s takes the folder of a run, and none is in %s; see %s --help", command, RunsDir(), command)
 	}
 	_, _ = fmt.Fprintf(w, "mini: the newest run here is %s\n", text.ShellQuote(newest)) // best effort
 	return newest, nil
@@ -152,7 +160,7 @@ func RunFolderError(dir string, err error) error {
 		return usage.Errorf("%w; mini import makes a run from trajectories of other agents", err)
 	}
 	text := fmt.Sprintf("%s: there is no such folder", dir)
-	if newest := newestRun(DefaultRunsDir); newest != "" {
+	if newest := newestRun(RunsDir()); newest != "" {
 		text += "; the newest run here is " + newest
 	}
 	return usage.Errorf("%s", text)

@@ -62,7 +62,7 @@ command. It does not run the command. With -, it reads the command from stdin.`,
 	})
 	f := cmd.Flags()
 	o.AddConfigFlag(f)
-	f.String("environment-class", "", "sandbox: docker, local or bubblewrap")
+	f.String("environment-class", "", "sandbox: docker, local, bubblewrap or kubernetes")
 	f.BoolVar(&o.bench, "bench", false, "use the settings of mini bench instead of mini")
 	f.StringVar(&o.dir, "dir", "", "working `DIR` of the command (default: the current folder, or /testbed)")
 	f.IntVar(&o.step, "step", 1, "number of model calls before the command")

@@ -80,7 +80,7 @@ func pathOfRow(a *app.App, arg string, all bool) (string, error) {
 // first, and the number of all of them. Without all, it returns at most maxKnown.
 func readKnown(a *app.App, all bool) (list []known, total int, err error) {
 	stored := sessions.ListAll(filepath.Join(userdirs.StateDir(), "mini", "sessions"))
-	runs, err := readRuns(a, defaultRuns())
+	runs, err := readRuns(a, cmdutil.RunsDir())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, err
 	}

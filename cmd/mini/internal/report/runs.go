@@ -64,7 +64,7 @@ the cost is that of all.`,
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			dir := defaultRuns()
+			dir := cmdutil.RunsDir()
 			if len(args) == 1 {
 				dir = args[0]
 			}
@@ -73,16 +73,6 @@ the cost is that of all.`,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line")
 	return cmd
-}
-
-// defaultRuns returns the folder that is listed without an argument.
-func defaultRuns() string {
-	for _, dir := range []string{cmdutil.DefaultRunsDir, "runs"} {
-		if info, err := os.Stat(dir); err == nil && info.IsDir() {
-			return dir
-		}
-	}
-	return cmdutil.DefaultRunsDir
 }
 
 func listRuns(a *app.App, dir string, asJSON bool) error {

@@ -179,7 +179,7 @@ func interfaceAddresses(port string) []string {
 // of runs; without arguments it is the folder of mini runs.
 func runFolders(args []string) ([]string, error) {
 	if len(args) == 0 {
-		args = []string{defaultRuns()}
+		args = []string{cmdutil.RunsDir()}
 	}
 	var dirs []string
 	seen := map[string]bool{}

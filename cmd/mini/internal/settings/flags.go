@@ -50,7 +50,7 @@ func (c *Flags) AddFlags(f *pflag.FlagSet) {
 	AddLocalFlag(f)
 	f.String("profile", "", "`NAME` of a profile (coder, reviewer, benchmark), or its file")
 	f.String("model-class", "", "client of the model: openai, anthropic or scripted")
-	f.String("environment-class", "", "sandbox: docker, local or bubblewrap")
+	f.String("environment-class", "", "sandbox: docker, local, bubblewrap or kubernetes")
 	f.Float64P("cost-limit", "l", 0, "cost limit of an attempt in `USD` (default 3; 0: none)")
 	f.Bool("no-autosubmit", false, "do not submit the diff when an attempt reaches a limit")
 	f.Bool("allow-destructive", false, "run commands such as rm -rf / that are refused otherwise on this machine")

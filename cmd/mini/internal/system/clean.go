@@ -157,7 +157,7 @@ func (o *cleanOptions) print(a *app.App, removed, remaining []fmt.Stringer, hint
 		return err
 	}
 	if len(removed) == 0 && complete {
-		_, err := fmt.Fprintln(a.Err, "nothing to remove")
+		_, err := fmt.Fprintln(a.Err, "nothing to remove; mini images prune removes images that mini pulled or prepared")
 		return err
 	}
 	return nil

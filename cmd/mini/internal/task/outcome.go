@@ -49,11 +49,8 @@ func (t *session) conclude(out trajectories.Outcome, runErr error) error {
 // outcomeText describes the outcome, the number of steps and the cost.
 func outcomeText(out trajectories.Outcome) string {
 	text := fmt.Sprintf("%s after %s", out.ExitStatus, text.Count(out.Steps, "step"))
-	switch isPriced := out.Usage.Unpriced == 0; {
-	case !isPriced:
-		text += ", cost " + unit.Cost(float64(out.Cost), isPriced)
-	case out.Cost > 0:
-		text += ", " + unit.Cost(float64(out.Cost), isPriced)
+	if out.Cost > 0 {
+		text += ", " + unit.Cost(float64(out.Cost), out.Usage.Unpriced == 0)
 	}
 	return text
 }

@@ -49,7 +49,7 @@ func TestParseLimits(t *testing.T) {
 func TestUnknownSlashCommand(t *testing.T) {
 	for typo, want := range map[string]string{
 		"/prices": "Unknown command /prices. /h lists the commands; //prices sends it to the model.",
-		"/yol":    "Unknown command /yol; did you mean /yolo? /h lists the commands; //yol sends it to the model.",
+		"/yol":    "Unknown command /yol. /h lists the commands; //yol sends it to the model.",
 	} {
 		if got := unknownSlash(typo); got != want {
 			t.Errorf("%s: %q, want %q", typo, got, want)

@@ -20,14 +20,18 @@ func (s State) StatusLine() string {
 		steps += fmt.Sprintf(" of %d", s.StepLimit)
 	}
 	cost := unit.Money(float64(s.Cost))
-	if s.Unpriced || s.Cost > 0 {
-		cost = unit.Cost(float64(s.Cost), !s.Unpriced)
+	if s.Unpriced {
+		cost += " + ?"
 	}
 	if s.CostLimit > 0 {
 		cost += " of " + unit.Money(s.CostLimit)
 	}
 	in, out := unit.Count(s.Usage.Prompt), unit.Count(s.Usage.Completion)
-	parts = append(parts, steps, cost, fmt.Sprintf("%s tokens in, %s out", in, out))
+	parts = append(parts, steps)
+	if !s.Unpriced || s.Cost > 0 {
+		parts = append(parts, cost)
+	}
+	parts = append(parts, fmt.Sprintf("%s tokens in, %s out", in, out))
 	if !s.Started.IsZero() {
 		parts = append(parts, unit.Duration(time.Since(s.Started).Truncate(time.Second)))
 	}

@@ -188,7 +188,7 @@ func (m *model) showRunStarted(e events.RunStarted) {
 func (m *model) showTurnStarted(step int) {
 	m.flushLive()
 	title := bold("step " + strconv.Itoa(step))
-	if m.state.Cost > 0 || m.state.Unpriced {
+	if m.state.Cost > 0 {
 		title += faint(separator + unit.Cost(float64(m.state.Cost), !m.state.Unpriced))
 	}
 	m.writeParagraph(titleRow(title, m.columns()))

@@ -132,8 +132,8 @@ func outcomeRow(o trajectories.Outcome, limit string) string {
 	}
 	row := boldColoured(stateColour, "■ "+sanitize.Line(clip(o.ExitStatus, 100)))
 	row += faint(separator + text.Count(o.Steps, "step"))
-	if known := o.Usage.Unpriced == 0; o.Cost > 0 || !known {
-		row += faint(separator + unit.Cost(float64(o.Cost), known))
+	if o.Cost > 0 {
+		row += faint(separator + unit.Cost(float64(o.Cost), o.Usage.Unpriced == 0))
 	}
 	row += faint(separator + unit.Duration(o.ActiveDuration()))
 	if limit != "" {

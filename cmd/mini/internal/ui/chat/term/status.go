@@ -120,9 +120,12 @@ func stepPart(s chat.State) statusPart {
 }
 
 func costPart(s chat.State) statusPart {
-	p := statusPart{rank: 2, text: unit.Cost(float64(s.Cost), !s.Unpriced), style: unstyled}
-	if p.text == "-" {
-		p.text = "$0.00"
+	p := statusPart{rank: 2, text: unit.Money(float64(s.Cost)), style: unstyled}
+	switch {
+	case s.Unpriced && s.Cost == 0:
+		return statusPart{rank: 2, style: unstyled} // it is not known
+	case s.Unpriced:
+		p.text += " + ?"
 	}
 	if s.CostLimit > 0 {
 		p.shortText = p.text
