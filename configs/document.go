@@ -17,20 +17,30 @@ import (
 type Document struct {
 	name string
 	text string
+	head string     // the comments of a file that has nothing else
+	doc  *yaml.Node // the parsed text
 }
 
 // OpenDocument parses a file as YAML. It does not check the settings; Layer does.
 func OpenDocument(name string, data []byte) (*Document, error) {
-	d := &Document{name: name, text: string(data)}
-	root, err := d.root()
+	doc, err := decode(name, data)
 	if err != nil {
 		return nil, err
 	}
-	if root != nil && root.Kind != yaml.MappingNode {
+	d := &Document{name: name, text: string(data), doc: doc}
+	if doc == nil {
+		d.doc = &yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{{Kind: yaml.MappingNode, Tag: "!!map"}}}
+		if d.head = d.text; d.head != "" && !strings.HasSuffix(d.head, "\n") {
+			d.head += "\n"
+		}
+	}
+	if root := d.root(); root.Kind != yaml.MappingNode {
 		return nil, &configError{fmt.Sprintf("%s:%d: it must be a mapping, not %s", name, root.Line, describe(root))}
 	}
 	return d, nil
 }
+
+func (d *Document) root() *yaml.Node { return d.doc.Content[0] }
 
 // Bytes returns the current text.
 func (d *Document) Bytes() []byte { return []byte(d.text) }
@@ -40,12 +50,8 @@ func (d *Document) Layer() (Layer, error) { return parse(d.name, d.Bytes(), file
 
 // Keys returns the dotted keys of all values in the file, in order.
 func (d *Document) Keys() []string {
-	root, err := d.root()
-	if err != nil || root == nil || root.Kind != yaml.MappingNode {
-		return nil
-	}
 	var keys []string
-	for key := range leaves(root, "") {
+	for key := range leaves(d.root(), "") {
 		keys = append(keys, key)
 	}
 	return keys
@@ -53,11 +59,7 @@ func (d *Document) Keys() []string {
 
 // Value returns the value of a key on one line; ok is false if it is not set.
 func (d *Document) Value(key string) (value string, ok bool) {
-	root, err := d.root()
-	if err != nil {
-		return "", false
-	}
-	n := nodeAt(root, key)
+	n := nodeAt(d.root(), key)
 	if n == nil {
 		return "", false
 	}
@@ -79,23 +81,12 @@ func (d *Document) Set(key string, values ...string) error {
 	if err != nil {
 		return err
 	}
-	doc, err := d.tree()
-	if err != nil {
-		return err
-	}
-	comments := ""
-	if doc == nil { // only comments, or empty
-		doc = &yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{{Kind: yaml.MappingNode, Tag: "!!map"}}}
-		if comments = d.text; comments != "" && !strings.HasSuffix(comments, "\n") {
-			comments += "\n"
-		}
-	}
 	path := strings.Split(key, ".")
-	if err := d.checkNoAlias(doc.Content[0], path); err != nil {
+	if err := d.checkNoAlias(d.root(), path); err != nil {
 		return err
 	}
-	setNode(doc.Content[0], path, leaf)
-	return d.write(comments, doc)
+	setNode(d.root(), path, leaf)
+	return d.encode()
 }
 
 // leaf returns the node for a value.
@@ -135,63 +126,44 @@ func (d *Document) leaf(key string, values []string) (*yaml.Node, error) {
 
 // Unset removes a key, or a section; ok is false if it was not set.
 func (d *Document) Unset(key string) (ok bool, err error) {
-	doc, err := d.tree()
-	if err != nil || doc == nil {
-		return false, err
-	}
 	path := strings.Split(key, ".")
-	if err := d.checkNoAlias(doc.Content[0], path); err != nil {
+	if err := d.checkNoAlias(d.root(), path); err != nil {
 		return false, err
 	}
-	if !remove(doc.Content[0], path) {
+	if !remove(d.root(), path) {
 		return false, nil
 	}
-	return true, d.write("", doc)
+	return true, d.encode()
 }
 
-// write replaces the text by comments and the encoded tree. It fails if decoding the text
-// gives another result, which comments in unusual places can cause.
-func (d *Document) write(comments string, doc *yaml.Node) error {
-	root := doc.Content[0]
+// encode writes the tree to the text. It fails if decoding the text gives another result, which
+// comments in unusual places can cause.
+func (d *Document) encode() error {
+	root := d.root()
 	var b bytes.Buffer
-	if b.WriteString(comments); len(root.Content) > 0 {
+	if b.WriteString(d.head); len(root.Content) > 0 {
 		enc := yaml.NewEncoder(&b)
 		enc.SetIndent(2)
-		if err := errors.Join(enc.Encode(doc), enc.Close()); err != nil {
+		if err := errors.Join(enc.Encode(d.doc), enc.Close()); err != nil {
 			return fmt.Errorf("write %s: %w", d.name, err)
 		}
 	} else {
-		for _, comment := range []string{doc.HeadComment, root.HeadComment, root.FootComment, doc.FootComment} {
+		for _, comment := range []string{d.doc.HeadComment, root.HeadComment, root.FootComment, d.doc.FootComment} {
 			if comment != "" {
 				b.WriteString(comment + "\n")
 			}
 		}
 	}
-	written := &Document{d.name, b.String()}
 	var want, got any
-	reparsed, err := written.root()
-	if err == nil && reparsed != nil {
-		err = reparsed.Decode(&got)
+	written, err := decode(d.name, b.Bytes())
+	if err == nil && written != nil {
+		err = written.Decode(&got)
 	}
-	if err = errors.Join(err, root.Decode(&want)); err != nil || reparsed != nil && !reflect.DeepEqual(got, want) {
+	if err = errors.Join(err, root.Decode(&want)); err != nil || written != nil && !reflect.DeepEqual(got, want) {
 		return &configError{d.name + ": mini cannot change a file in this format; use mini config edit"}
 	}
-	d.text = written.text
+	d.text = b.String()
 	return nil
-}
-
-// root returns the top-level node, or nil if the file is empty.
-func (d *Document) root() (*yaml.Node, error) {
-	doc, err := d.tree()
-	if err != nil || doc == nil {
-		return nil, err
-	}
-	return doc.Content[0], nil
-}
-
-// tree parses the text. It returns nil if the file is empty.
-func (d *Document) tree() (*yaml.Node, error) {
-	return decode(d.name, []byte(d.text))
 }
 
 // checkNoAlias returns an error if the path leads through an alias.
@@ -250,14 +222,4 @@ func remove(m *yaml.Node, path []string) bool {
 		return true
 	}
 	return false
-}
-
-// typeOf returns the type of a setting; nil if it does not exist.
-func typeOf(key string) (found reflect.Type) {
-	walkKeys(reflect.TypeFor[Config](), "", func(name string, t reflect.Type) {
-		if name == key {
-			found = t
-		}
-	})
-	return found
 }

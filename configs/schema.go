@@ -2,7 +2,6 @@ package configs
 
 import (
 	"reflect"
-	"slices"
 	"strings"
 )
 
@@ -69,40 +68,30 @@ func KeysUnder(prefix string) ([]string, error) {
 	parent, fields := "", fieldsOf(reflect.TypeFor[Config]())
 	for part := range strings.SplitSeq(prefix, ".") { // up to the part that is unknown
 		section := strings.TrimPrefix(parent+"."+part, ".")
-		inner, ok := fieldsAt(section)
-		switch {
-		case slices.Contains(Keys(), section):
-			return nil, &configError{"unknown key " + clipKey(prefix) + "; " + section + " is not a section"}
+		switch t, ok := fields[part]; {
 		case !ok:
 			return nil, &configError{"unknown key " + clipKey(prefix) + suggest(part, parent, fields)}
+		case t.Kind() != reflect.Struct:
+			return nil, &configError{"unknown key " + clipKey(prefix) + "; " + section + " is not a section"}
+		default:
+			parent, fields = section, fieldsOf(t)
 		}
-		parent, fields = section, inner
 	}
 	return nil, &configError{"unknown key " + clipKey(prefix)}
 }
 
 // isMapping reports whether a setting is a mapping with arbitrary keys.
 func isMapping(key string) bool {
-	return slices.Contains([]string{
-		"agent.template_engine", "model.model_kwargs", "model.headers", "model.summary", "environment.env", "environment.tmpfs", "environment.ulimits",
-		"environment.kubernetes.labels", "environment.kubernetes.annotations", "environment.kubernetes.node_selector",
-		"environment.kubernetes.affinity", "environment.kubernetes.pod_patch",
-	}, key)
+	t := typeOf(key)
+	return t != nil && t.Kind() == reflect.Map
 }
 
-// fieldsAt returns the keys of a section with their types; ok is false if path is not a
-// section.
-func fieldsAt(path string) (map[string]reflect.Type, bool) {
-	t := reflect.TypeFor[Config]()
-	for part := range strings.SplitSeq(path, ".") {
-		if path == "" {
-			break
+// typeOf returns the type of a setting; nil if it does not exist.
+func typeOf(key string) (found reflect.Type) {
+	walkKeys(reflect.TypeFor[Config](), "", func(name string, t reflect.Type) {
+		if name == key {
+			found = t
 		}
-		field, ok := fieldsOf(t)[part]
-		if !ok || field.Kind() != reflect.Struct {
-			return nil, false
-		}
-		t = field
-	}
-	return fieldsOf(t), true
+	})
+	return found
 }

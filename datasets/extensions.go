@@ -28,63 +28,29 @@ func IsDataFile(name string) bool {
 // RemoveDuplicates removes files that contain the same rows in another format, for example
 // test.jsonl next to test-00000-of-00001.parquet. Files are duplicates if they have the
 // same directory and name, apart from shard numbers and extension. RemoveDuplicates prefers
-// parquet, then JSON lines, then JSON, but keeps shards that exist only in another format. It
-// keeps all files without duplicates; Load reports an id that occurs twice.
+// parquet, then JSON lines, then JSON.
 func RemoveDuplicates(names []string) []string {
-	names = preferred(names)
-	best := map[string]string{} // key -> best extension
-	for _, name := range names {
-		key, _ := shardKey(name)
-		if ext := extension(name); best[key] == "" || slices.Index(extensions, ext) < slices.Index(extensions, best[key]) {
-			best[key] = ext
-		}
-	}
-	type shardID struct{ key, number, total string }
-	have := map[shardID]bool{} // shards with the best extension; an empty number means any shard
-	for _, name := range names {
-		if key, shard := shardKey(name); shard != nil && extension(name) == best[key] {
-			have[shardID{key, shard[2], shard[3]}], have[shardID{key, "", shard[3]}] = true, true
-		}
-	}
-	return slices.DeleteFunc(names, func(name string) bool {
-		key, shard := shardKey(name)
-		if extension(name) == best[key] {
-			return false
-		}
-		completes := shard != nil && have[shardID{key, "", shard[3]}] && !have[shardID{key, shard[2], shard[3]}]
-		return !completes
-	})
-}
-
-// shardKey returns a name without extension, shard number and hash, and the submatches of
-// shardPattern; nil if the file is not a shard.
-func shardKey(name string) (string, []string) {
-	base, _ := stem(name)
-	shard := shardPattern.FindStringSubmatch(base)
-	if shard != nil {
-		base = shard[1]
-	}
-	return path.Join(path.Dir(name), base), shard
-}
-
-// preferred returns the names, but only the best of several names that differ only in the
-// extension.
-func preferred(names []string) []string {
-	best := map[string]string{} // name without extension -> name to keep
-	trimExt := func(name string) string { return strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), extension(name)) }
 	rank := func(name string) int { return slices.Index(extensions, extension(name)) }
+	key := func(name string) string {
+		base, _ := stem(name)
+		if shard := shardPattern.FindStringSubmatch(base); shard != nil {
+			base = shard[1]
+		}
+		return path.Join(path.Dir(name), base)
+	}
+	best := map[string]int{} // rank by key
 	for _, name := range names {
-		if other, ok := best[trimExt(name)]; !ok || rank(name) < rank(other) {
-			best[trimExt(name)] = name
+		if r, ok := best[key(name)]; !ok || rank(name) < r {
+			best[key(name)] = rank(name)
 		}
 	}
-	var result []string
-	for _, name := range names {
-		if best[trimExt(name)] == name {
-			result = append(result, name)
-		}
-	}
-	return result
+	seen := map[string]bool{} // without .gz
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		plain := strings.TrimSuffix(name, ".gz")
+		duplicate := rank(name) != best[key(name)] || seen[plain]
+		seen[plain] = true
+		return duplicate
+	})
 }
 
 // isHidden reports whether Unix or the Hugging Face hub hides a file or directory.

@@ -40,7 +40,7 @@ func TestLocal(t *testing.T) {
 		"a file":             {map[string]string{"rows.jsonl": line("a")}, "rows.jsonl", "", " [a]"},
 		"its name's split":   {map[string]string{"lite-dev.jsonl": line("a")}, "lite-dev.jsonl", "dev", "dev [a]"},
 		"parquet":            {map[string]string{"rows.parquet": rows}, "rows.parquet", "", " [a__b-0 a__b-1]"},
-		"a folder, any mix":  {map[string]string{"data/test-00000-of-00003.parquet": rows, "data/test-00001-of-00003.jsonl": line("b"), "data/test-00002-of-00003.json.gz": zipped(t, "["+line("c")+"]")}, ".", "", "test [a__b-0 a__b-1 b c]"},
+		"a folder of shards":  {map[string]string{"data/test-00000-of-00003.parquet": rows, "data/test-00001-of-00003.parquet": string(table(t, []plainRow{{ID: "b"}})), "data/test-00002-of-00003.parquet": string(table(t, []plainRow{{ID: "c"}}))}, ".", "", "test [a__b-0 a__b-1 b c]"},
 		"one split of it":    {map[string]string{"dev.jsonl": line("d"), "test.jsonl": line("t")}, ".", "dev", "dev [d]"},
 		"what is not data":   {map[string]string{"README.md": "x", ".git/x.jsonl": "x", ".rows.jsonl": "x", "_x/rows.jsonl": "x", "dataset_infos.json": "{}", "rows.jsonl": line("a")}, ".", "", " [a]"},
 		"an empty shard":     {map[string]string{"0.jsonl": line("a"), "1.json": "[]"}, ".", "", " [a]"},
@@ -146,14 +146,14 @@ func TestLinksToFilesAreFollowed(t *testing.T) {
 
 func TestSourceInfo(t *testing.T) {
 	sum := func(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
-	one, two := line("a")+"\n \n", zipped(t, "["+line("b")+"]")
-	dir := files(t, map[string]string{"data/test-00000-of-00002.jsonl": one, "data/test-00001-of-00002.json.gz": two, "rows.jsonl": one})
+	one, two := line("a")+"\n \n", zipped(t, line("b"))
+	dir := files(t, map[string]string{"data/test-00000-of-00002.jsonl": one, "data/test-00001-of-00002.jsonl.gz": two, "rows.jsonl": one})
 	set, err := load(t, dir, filepath.Join(dir, "rows.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	// The output of `cd DIR && sha256sum data/test-*`.
-	printed := sum(one) + "  data/test-00000-of-00002.jsonl\n" + sum(two) + "  data/test-00001-of-00002.json.gz\n"
+	printed := sum(one) + "  data/test-00000-of-00002.jsonl\n" + sum(two) + "  data/test-00001-of-00002.jsonl.gz\n"
 	want := []datasets.SourceInfo{
 		{Name: dir, Split: "test", SHA256: sum(printed), Files: 2, Rows: 2},
 		{Name: filepath.Join(dir, "rows.jsonl"), SHA256: sum(one), Files: 1, Rows: 1},

@@ -21,6 +21,7 @@ prepare() {
   cd "$2"
   mkdir home in runs sessions tmp repo
   install -D "$1" tmp/bin/mini # runs record the name with which mini was started
+  go -C "$source_dir" build -o "$PWD/tmp/bin/fake-model" ./model/fake/serve
   for name in $(compgen -e); do
     case $name in PATH | PWD | DOCKER_HOST) ;; *) unset "$name" ;; esac
   done
@@ -248,7 +249,7 @@ E
 # serve starts a model server on loopback, with the replies of in/REPLIES.yaml, and sets its
 # addresses. serve_end ends it.
 serve() {
-  mini fake-model --replies "in/$1.yaml" "${@:2}" >tmp/vars 2>tmp/server.log &
+  fake-model --replies "in/$1.yaml" "${@:2}" >tmp/vars 2>tmp/server.log &
   server=$!
   until grep -qs ANTHROPIC_BASE_URL tmp/vars; do sleep 0.05; done
   . tmp/vars

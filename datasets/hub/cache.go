@@ -129,7 +129,8 @@ func (h *Hub) findCommit(ref Ref, commit string) (Snapshot, bool) {
 }
 
 // listing returns the names of the data files of a commit, and when the hub confirmed them.
-// For a snapshot of another program it returns the names of the files in the cache.
+// For a snapshot of another program, which may lack files, it returns nothing or, offline, the
+// names of the files in the cache.
 func (h *Hub) listing(repo, commit string) (names []string, fetched time.Time) {
 	dir := h.folder(repo, "snapshots", commit)
 	text, err := os.ReadFile(filepath.Join(dir, listingName)) //nolint:gosec // a name in the cache
@@ -138,6 +139,9 @@ func (h *Hub) listing(repo, commit string) (names []string, fetched time.Time) {
 			fetched = info.ModTime().UTC()
 		}
 		return names, fetched
+	}
+	if !h.offline {
+		return nil, fetched
 	}
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error { // what cannot be read is not cached
 		if err == nil && !d.IsDir() {

@@ -77,13 +77,13 @@ func (c config) splits(names []string) map[string][]string {
 		under := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !strings.HasPrefix(name, prefix) })
 		return datasets.Splits(under)
 	}
-	m := newMatcher(names)
+	left := maxPatterns
 	found := map[string][]string{}
 	for split, patterns := range c.patterns() {
 		if !splitName.MatchString(split) {
 			continue
 		}
-		if files := m.all(prefix, patterns); len(files) > 0 {
+		if files := matchFiles(names, prefix, patterns, &left); len(files) > 0 {
 			found[split] = files
 		}
 	}
@@ -136,62 +136,34 @@ const (
 	maxPatterns = 50  // not counting plain file names
 )
 
-// matcher matches patterns against file names.
-type matcher struct {
-	names []string // sorted
-	left  int      // number of patterns still allowed
-}
-
-func newMatcher(names []string) *matcher {
-	return &matcher{names: slices.Sorted(slices.Values(names)), left: maxPatterns}
-}
-
-// all returns the files of a split: all files that the card names, and of the files that
-// only match a pattern, those in the best format (see datasets.RemoveDuplicates).
-func (m *matcher) all(prefix string, patterns []string) []string {
-	var files, matched []string
-	named := map[string]bool{}
+// matchFiles returns the files that match patterns, in the order of the patterns; those of one
+// pattern are sorted. In a pattern, * matches within a directory, ** across directories, ? one
+// character, and [a-z] one of a range. left is the number of patterns still allowed.
+func matchFiles(names []string, prefix string, patterns []string, left *int) []string {
+	var files []string
+	seen := map[string]bool{}
+	names = slices.Sorted(slices.Values(names))
 	for _, pattern := range patterns {
 		pattern = prefix + strings.TrimPrefix(pattern, "./")
-		for _, name := range m.match(pattern) {
-			if _, seen := named[name]; !seen {
+		found := []string{pattern} // a file name may contain brackets
+		if _, isName := slices.BinarySearch(names, pattern); !isName {
+			if *left--; *left < 0 || len(pattern) > maxPattern || !strings.ContainsAny(pattern, "*?[") {
+				continue
+			}
+			re, err := regexp.Compile("^" + asRegexp.Replace(regexp.QuoteMeta(pattern)) + "$")
+			if err != nil {
+				continue // ignore unsupported patterns
+			}
+			found = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !re.MatchString(name) })
+		}
+		for _, name := range found {
+			if !seen[name] {
+				seen[name] = true
 				files = append(files, name)
 			}
-			named[name] = named[name] || name == pattern
 		}
 	}
-	for _, name := range files {
-		if !named[name] {
-			matched = append(matched, name)
-		}
-	}
-	for _, name := range datasets.RemoveDuplicates(matched) {
-		named[name] = true
-	}
-	return slices.DeleteFunc(files, func(name string) bool { return !named[name] })
-}
-
-// match returns the names that match a pattern, sorted. In a pattern, * matches within a
-// directory, ** across directories, ? one character, and [a-z] one of a range.
-func (m *matcher) match(pattern string) []string {
-	if _, isName := slices.BinarySearch(m.names, pattern); isName {
-		return []string{pattern} // a file name may contain brackets
-	}
-	if m.left == 0 || len(pattern) > maxPattern || !strings.ContainsAny(pattern, "*?[") {
-		return nil
-	}
-	m.left--
-	re, err := regexp.Compile("^" + asRegexp.Replace(regexp.QuoteMeta(pattern)) + "$")
-	if err != nil {
-		return nil // ignore unsupported patterns
-	}
-	var found []string
-	for _, name := range m.names {
-		if re.MatchString(name) {
-			found = append(found, name)
-		}
-	}
-	return found
+	return datasets.RemoveDuplicates(files)
 }
 
 // asRegexp converts a pattern, whose characters are escaped, to a regular expression.

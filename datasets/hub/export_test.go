@@ -18,5 +18,6 @@ const MaxPatterns = maxPatterns
 
 // Match returns the names that match a pattern.
 func Match(pattern string, names []string) []string {
-	return newMatcher(names).match(pattern)
+	left := maxPatterns
+	return matchFiles(names, "", []string{pattern}, &left)
 }

@@ -189,6 +189,9 @@ func (h *Hub) download(ctx context.Context, ref Ref, commit string) error {
 	}
 	splits := splitFiles(names, h.card(ref.Repo, commit))
 	split, err := datasets.PickSplit(splits, ref.Split)
+	if err == nil {
+		err = datasets.CheckShards(splits[split])
+	}
 	if err != nil {
 		e := &Error{Text: fmt.Sprintf("%s: %v", ref, err), Hint: "choose one with --split"}
 		if len(splits) == 0 {

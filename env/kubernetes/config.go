@@ -117,24 +117,10 @@ func setDefault[T comparable](value *T, def T) {
 }
 
 // Validate returns all errors that can be found without a cluster, joined, as
-// *env.ConfigError values.
+// *env.ConfigError values. Package configs checks words and the name of the namespace.
 func (s Settings) Validate() error {
 	s = s.withDefaults()
 	var errs env.ConfigErrorList
-	if s.Namespace != "" && len(validation.IsDNS1123Label(s.Namespace)) > 0 {
-		errs.Add("kubernetes.namespace", "%.60q is not the name of a namespace", s.Namespace)
-	}
-	switch s.Security {
-	case Baseline, Restricted, UserNamespace:
-	default:
-		errs.Add("kubernetes.security", "%.60q is not a profile; write baseline, restricted or user_namespace", s.Security)
-	}
-	switch {
-	case s.Helper != HelperConfigMap && s.Helper != HelperImage:
-		errs.Add("kubernetes.helper", "%.60q is unknown; write configmap or image", s.Helper)
-	case s.Helper == HelperImage && s.HelperImage == "":
-		errs.Add("kubernetes.helper_image", "it is missing; write the image that mini kubernetes helper-image made")
-	}
 	for name, value := range s.Labels {
 		if len(validation.IsQualifiedName(name)) > 0 || len(validation.IsValidLabelValue(value)) > 0 {
 			errs.Add("kubernetes.labels", "%.60q: %.60q is not a label", name, value)

@@ -206,11 +206,8 @@ func TestInvalid(t *testing.T) {
 		config   Config
 		want     []string
 	}{
-		{settings: Settings{Namespace: "A b", Security: "x", Helper: "y", Queue: "-", Lease: time.Second}, want: []string{
-			"kubernetes.helper", "kubernetes.lease", "kubernetes.namespace", "kubernetes.queue", "kubernetes.security",
-		}},
-		{settings: Settings{Helper: HelperImage, Labels: map[string]string{"a b": ""}, Annotations: map[string]string{"a b": ""}}, want: []string{
-			"kubernetes.annotations", "kubernetes.helper_image", "kubernetes.labels",
+		{settings: Settings{Queue: "-", Lease: time.Second, Labels: map[string]string{"a b": ""}, Annotations: map[string]string{"a b": ""}}, want: []string{
+			"kubernetes.annotations", "kubernetes.labels", "kubernetes.lease", "kubernetes.queue",
 		}},
 		{config: Config{Dir: "x", User: "bob", Network: "a b", MemoryBytes: 1}, want: []string{"cwd", "image", "memory", "network", "user"}},
 		{settings: Settings{Security: Restricted}, config: Config{Image: "i", User: "0:5"}, want: []string{"user"}},

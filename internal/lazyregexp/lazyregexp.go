@@ -85,3 +85,8 @@ func (r *Regexp) ReplaceAllString(s, with string) string {
 func (r *Regexp) ReplaceAllLiteralString(s, with string) string {
 	return r.compiled().ReplaceAllLiteralString(s, with)
 }
+
+// ReplaceAllStringFunc is Regexp.ReplaceAllStringFunc.
+func (r *Regexp) ReplaceAllStringFunc(s string, with func(string) string) string {
+	return r.compiled().ReplaceAllStringFunc(s, with)
+}

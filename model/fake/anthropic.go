@@ -3,8 +3,6 @@ package fake
 import (
 	"encoding/json"
 	"net/http"
-	"strconv"
-	"time"
 
 	"github.com/minibench/mini/model"
 )
@@ -178,17 +176,4 @@ func anthropicError(p problem) any {
 	}{typ, p.message}
 }
 
-func (anthropic) headers(h http.Header, id string, s limitStatus) {
-	h.Set("Request-Id", id)
-	reset := time.Now().Add(s.untilReset).UTC().Format(time.RFC3339)
-	if s.RequestsPerMinute > 0 {
-		h.Set("Anthropic-Ratelimit-Requests-Limit", strconv.Itoa(s.RequestsPerMinute))
-		h.Set("Anthropic-Ratelimit-Requests-Remaining", strconv.FormatInt(s.requests, 10))
-		h.Set("Anthropic-Ratelimit-Requests-Reset", reset)
-	}
-	if s.TokensPerMinute > 0 {
-		h.Set("Anthropic-Ratelimit-Tokens-Limit", strconv.FormatInt(s.TokensPerMinute, 10))
-		h.Set("Anthropic-Ratelimit-Tokens-Remaining", strconv.FormatInt(s.tokens, 10))
-		h.Set("Anthropic-Ratelimit-Tokens-Reset", reset)
-	}
-}
+func (anthropic) headers(h http.Header, id string) { h.Set("Request-Id", id) }

@@ -76,7 +76,7 @@ func (r *request) addMessages(messages []anthropicMessage) *problem {
 	pending := map[string]bool{} // calls without a result
 	for i, m := range messages {
 		if m.Role != "user" && m.Role != "assistant" {
-			return invalid(fmt.Sprintf("messages: Unexpected role %q. Use the top-level `system` parameter for a system prompt.", clip(m.Role)))
+			return invalid(fmt.Sprintf("messages: Unexpected role %q. Use the top-level `system` parameter for a system prompt.", m.Role))
 		}
 		list := blocks(m.Content)
 		if absent(m.Content) || string(m.Content) == `""` {
@@ -93,7 +93,7 @@ func (r *request) addMessages(messages []anthropicMessage) *problem {
 				calls[b.ID] = true
 			case b.Type == "tool_result" && !pending[b.ToolUseID]:
 				return invalid(fmt.Sprintf("messages.%d.content.%d: unexpected `tool_use_id` found in `tool_result` blocks: %s. "+
-					"Each `tool_result` block must have a corresponding `tool_use` block in the previous message.", i, j, clip(b.ToolUseID)))
+					"Each `tool_result` block must have a corresponding `tool_use` block in the previous message.", i, j, b.ToolUseID))
 			case b.Type == "tool_result":
 				delete(pending, b.ToolUseID)
 			}
@@ -111,7 +111,7 @@ func (r *request) addMessages(messages []anthropicMessage) *problem {
 
 func withoutResult(message int, id string) *problem {
 	return invalid(fmt.Sprintf("messages.%d: `tool_use` ids were found without `tool_result` blocks immediately after: %s. "+
-		"Each `tool_use` block must have a corresponding `tool_result` block in the next message.", message, clip(id)))
+		"Each `tool_use` block must have a corresponding `tool_result` block in the next message.", message, id))
 }
 
 func (r *request) addTools(in anthropicRequest) *problem {

@@ -1,9 +1,11 @@
 package fake
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
+	"time"
 )
 
 // delivery is a response and how it is sent.
@@ -29,7 +31,7 @@ func (x *exchange) deliver(m *message, req *request, f Fault, rule Rule) {
 	switch f.mode {
 	case deliverWhole:
 	case deliverStalled:
-		if !x.wait(rule.Wait) {
+		if !x.wait(cmp.Or(rule.Wait, 30*time.Second)) {
 			x.abandon(d.outcome)
 			return
 		}
@@ -74,7 +76,7 @@ func length(parts [][]byte) int {
 // written.
 func (x *exchange) send(status int, d delivery) {
 	h := x.w.Header()
-	x.wire.headers(h, x.id(), x.limitStatus)
+	x.wire.headers(h, x.id())
 	h.Set("Content-Type", d.contentType)
 	if d.stream {
 		h.Set("Cache-Control", "no-cache")

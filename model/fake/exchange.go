@@ -3,6 +3,7 @@ package fake
 import (
 	"cmp"
 	"errors"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -22,10 +23,7 @@ type exchange struct {
 	start   time.Time
 
 	// Guarded by Server.mu, because Stats reads them.
-	record      *Request
-	admitted    bool // counted by the limiter
-	settled     bool // no longer in progress
-	limitStatus limitStatus
+	record *Request
 }
 
 // answer handles a request for a completion, of either API.
@@ -43,18 +41,12 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, f wireFormat) {
 		return
 	}
 	m := newMessage(reply, req, x.record.Number)
-	fault, rule, exceeded := x.admit(m)
-	if exceeded != nil {
-		x.refuse(limited(f, exceeded, m.model))
-		return
-	}
+	fault, rule := x.charge(m)
 	switch {
 	case !x.wait(latency):
 		x.abandon(Charged)
 	case fault.problem != nil:
-		p := fault.problem(x.wire, m.model)
-		p.retryAfter = rule.RetryAfter
-		x.refuse(p)
+		x.refuse(fault.problem(x.wire))
 	default:
 		x.deliver(m, req, fault, rule)
 	}
@@ -66,9 +58,7 @@ func (s *Server) startExchange(w http.ResponseWriter, r *http.Request, f wireFor
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stats.Total++
-	s.inProgress++
-	s.stats.Concurrency = max(s.stats.Concurrency, s.inProgress)
-	x.record = &Request{Number: s.stats.Total, Time: x.start, Concurrent: s.inProgress, API: f.api(), Key: key(r) != "", Outcome: InProgress}
+	x.record = &Request{Number: s.stats.Total, API: f.api(), Key: key(r) != "", Outcome: InProgress}
 	s.requests = append(s.requests, x.record)
 	return x
 }
@@ -86,20 +76,20 @@ func (x *exchange) read() (*request, *problem) {
 		p := badKey(x.wire)
 		return nil, &p
 	}
-	body, p := x.s.readBody(x.w, x.r)
-	if p != nil {
-		return nil, p
+	body, err := io.ReadAll(x.r.Body)
+	if err != nil {
+		return nil, invalid("We could not read the body of your request: it ended early.")
 	}
 	req, p := x.wire.parse(body)
 	if p != nil {
 		return nil, p
 	}
 	x.update(func(e *Request) {
-		e.Model, e.Stream, e.Step = clip(req.model), req.stream, req.step()
-		e.Instance = x.s.names.instance(x.r.Header, req)
+		e.Model, e.Stream, e.Step = req.model, req.stream, req.step()
+		e.Instance = x.s.instance(x.r.Header, req)
 	})
 	if list := x.s.config.Models; len(list) > 0 && !slices.Contains(list, req.model) {
-		p := noModel(x.wire, clip(req.model))
+		p := noModel(x.wire, req.model)
 		return nil, &p
 	}
 	return req, nil
@@ -111,7 +101,7 @@ func (x *exchange) findReply(req *request) (model.Reply, time.Duration, *problem
 	if err == nil {
 		return reply, latency, nil
 	}
-	text := "fake-model: " + err.Error()
+	text := "fake model: " + err.Error()
 	if strings.HasPrefix(x.record.Instance, unnamed) {
 		text += "; the request does not name an instance of the script: add the id to agent.instance_template (docs/fake-model.md)"
 	}
@@ -123,30 +113,21 @@ func (x *exchange) findReply(req *request) (model.Reply, time.Duration, *problem
 	return reply, latency, p
 }
 
-// admit checks the limits and picks a fault.
-func (x *exchange) admit(m *message) (Fault, Rule, *limitExceeded) {
+// charge records the usage and the cost of a reply, and picks its fault.
+func (x *exchange) charge(m *message) (Fault, Rule) {
 	s := x.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := time.Now()
-	exceeded := s.limits.admit(now, m.usage.Prompt+m.usage.Completion)
-	x.limitStatus = s.limits.status(now)
-	if exceeded != nil {
-		s.stats.Limited++
-		x.record.Limit = exceeded.limit
-		return Fault{}, Rule{}, exceeded
-	}
-	x.admitted = true
 	if m.cost == 0 && s.config.Price.IsKnown() {
 		m.cost = s.config.Price.CostOf(*m.usage)
 	}
 	x.record.Usage, x.record.Cost = *m.usage, m.cost
-	fault, rule, ok := s.plan.pick(x.record)
-	if ok {
+	fault, rule := s.pickFault(x.record)
+	if fault.Name != "" {
 		x.record.Fault = fault.Name
 		s.stats.Faults[fault.Name]++
 	}
-	return fault, rule, nil
+	return fault, rule
 }
 
 // refuse answers with an error.
@@ -177,36 +158,22 @@ func (x *exchange) wait(d time.Duration) bool {
 	}
 }
 
-// settle sets the outcome and removes the request from those in progress. send calls
-// settle before it writes the last bytes: when a client sees the end of a response, the
-// request is no longer in progress.
+// settle sets the outcome. send calls settle before it writes the last bytes: when a
+// client sees the end of a response, the request is no longer in progress.
 func (x *exchange) settle(o Outcome) {
-	x.s.mu.Lock()
-	defer x.s.mu.Unlock()
-	x.record.Outcome = o
-	if x.settled {
-		return
-	}
-	x.settled = true
-	x.record.Elapsed = time.Since(x.start)
-	x.s.inProgress--
-	if x.admitted {
-		x.s.limits.release()
-	}
+	x.update(func(e *Request) {
+		if e.Outcome == InProgress {
+			e.Elapsed = time.Since(x.start)
+		}
+		e.Outcome = o
+	})
 }
 
-// end makes sure that the request has an outcome, and passes its record to OnRequest.
+// end makes sure that the request has an outcome.
 func (x *exchange) end() {
-	x.s.mu.Lock()
-	outcome := x.record.Outcome
-	x.s.mu.Unlock()
-	if outcome == InProgress {
-		x.settle(Failed)
-	}
-	x.s.mu.Lock()
-	record := *x.record
-	x.s.mu.Unlock()
-	if x.s.config.OnRequest != nil {
-		x.s.config.OnRequest(record)
-	}
+	x.update(func(e *Request) {
+		if e.Outcome == InProgress {
+			e.Outcome = Failed
+		}
+	})
 }

@@ -2,12 +2,12 @@
 // completions and Anthropic's messages, plain and streamed. Its replies come from
 // a script, its failures from a plan.
 //
-// It imitates the providers' tool calls, thinking, caches, usage, errors and rate
-// limits, and fails in the ways listed by Faults. It records what it received and
-// charged, so that tests can compare a client's usage and cost. It does not
-// interpret prompts: replies depend on the instance and the step only.
+// It imitates the providers' tool calls, thinking, caches, usage and errors, and
+// fails in the ways listed by Faults. It records what it received and charged, so
+// that tests can compare a client's usage and cost. It does not interpret prompts:
+// replies depend on the instance and the step only.
 //
-//	script, err := scripts.Load("replies.yaml")
+//	script, err := scripted.Parse("replies.yaml", data)
 //	server, err := fake.New(fake.Config{Script: script})
 //	go server.Serve(listener) // any net.Listener; see MemoryListener
 //	defer server.Close()
@@ -45,6 +45,8 @@ package fake
 import (
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"time"
 
@@ -57,8 +59,6 @@ type Config struct {
 	Script *scripted.Script
 	// Plan says which requests fail; nil means none.
 	Plan *Plan
-	// Limits are enforced like a provider's; zero values mean no limit.
-	Limits Limits
 	// Models are the known models; others are not found. Empty accepts any.
 	Models []string
 	// CheckKey reports whether a key (from Authorization or x-api-key, "" if
@@ -66,34 +66,12 @@ type Config struct {
 	CheckKey func(key string) bool
 	// Price of the tokens. A cost in the script overrides it.
 	Price model.Price
-	// MaxBody bounds a request's body, in bytes; default DefaultMaxBody.
-	MaxBody int64
-	// OnRequest, if not nil, is called with each request when it has ended. Calls
-	// may be concurrent.
-	OnRequest func(Request)
 }
-
-// DefaultMaxBody is the default of Config.MaxBody, in bytes; Anthropic's limit.
-const DefaultMaxBody = 32 << 20
-
-const (
-	headerTimeout = 10 * time.Second // for a client to send its headers
-	bodyTimeout   = 60 * time.Second // and then its body
-	idleTimeout   = 10 * time.Minute // between requests on a connection
-	maxHeader     = 64 << 10         // bytes
-	maxName       = 200              // bytes stored of a name in a request
-)
 
 // New returns a server. Close stops it.
 func New(c Config) (*Server, error) {
 	if c.Script == nil {
 		return nil, errors.New("configure fake model: no script; set Config.Script")
-	}
-	if c.MaxBody == 0 {
-		c.MaxBody = DefaultMaxBody
-	}
-	if err := c.Limits.validate(); err != nil {
-		return nil, fmt.Errorf("configure fake model: %w", err)
 	}
 	if c.Plan == nil {
 		c.Plan = &Plan{}
@@ -101,16 +79,8 @@ func New(c Config) (*Server, error) {
 	if err := c.Plan.Validate(); err != nil {
 		return nil, fmt.Errorf("configure fake model: %w", err)
 	}
-	s := &Server{
-		config: c, names: newNames(c.Script.InstanceIDs()),
-		plan: newPlanner(c.Plan), limits: newLimiter(c.Limits),
-	}
-	s.stats.Started = time.Now()
-	s.stats.Faults = map[string]int{}
+	s := &Server{config: c, requested: map[instanceStep]int{}, stats: Stats{Faults: map[string]int{}}}
 	s.mux = s.routes()
-	s.http = &http.Server{
-		Handler: s, MaxHeaderBytes: maxHeader, ErrorLog: discard(),
-		ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout + bodyTimeout, IdleTimeout: idleTimeout,
-	}
+	s.http = &http.Server{Handler: s, ReadHeaderTimeout: time.Minute, ErrorLog: log.New(io.Discard, "", 0)} // faults cut connections
 	return s, nil
 }

@@ -8,15 +8,14 @@ import (
 
 // Fault is a way for a request to fail.
 type Fault struct {
-	Name string `json:"name"`
+	Name string
 	// Description says what the client sees.
-	Description string `json:"about"`
+	Description string
 	// Charged reports that the reply is charged if it is sent completely.
-	Charged bool `json:"charged"`
+	Charged bool
 
-	problem  func(w wireFormat, model string) problem // the error to send instead of a reply; nil if none
-	mode     deliveryMode                             // how the reply is sent
-	defaults Rule                                     // defaults of a Rule
+	problem func(w wireFormat) problem // the error to send instead of a reply; nil if none
+	mode    deliveryMode               // how the reply is sent
 }
 
 // deliveryMode is how a response is sent.
@@ -50,10 +49,13 @@ func TransientFaults() []string {
 var faults = []Fault{
 	// Temporary errors.
 	{
-		Name: "rate-limit", Description: "429, with Retry-After: 1", defaults: Rule{RetryAfter: time.Second},
-		problem: func(w wireFormat, model string) problem {
-			return limited(w, &limitExceeded{"requests", time.Second, "on requests per min (RPM): Limit 3, Used 3, Requested 1"}, model)
-		},
+		Name: "rate-limit", Description: "429, with Retry-After: 1",
+		problem: byAPI(
+			problem{
+				status: 429, typ: "requests", code: "rate_limit_exceeded", retryAfter: time.Second,
+				message: "Rate limit reached for requests: Limit 3, Used 3, Requested 1. Please try again in 1s.",
+			},
+			problem{status: 429, typ: "rate_limit_error", retryAfter: time.Second, message: "This request would exceed your organization's rate limit."}),
 	},
 	{
 		Name: "overloaded", Description: "503, or Anthropic's 529 overloaded_error",
@@ -67,9 +69,11 @@ var faults = []Fault{
 			problem{status: 500, typ: "server_error", message: "The server had an error while processing your request."},
 			problem{status: 500, typ: "api_error", message: "Internal server error"}),
 	},
-	{Name: "bad-gateway", Description: "502 with an HTML page", problem: proxyError(http.StatusBadGateway)},
+	{Name: "bad-gateway", Description: "502 with an HTML page", problem: func(wireFormat) problem {
+		return problem{status: http.StatusBadGateway, body: "<!DOCTYPE html>\n<html><head><title>502 Bad Gateway</title></head></html>\n", contentType: "text/html"}
+	}},
 	// Permanent errors.
-	{Name: "unauthorized", Description: "401: the key is wrong", problem: func(w wireFormat, _ string) problem { return badKey(w) }},
+	{Name: "unauthorized", Description: "401: the key is wrong", problem: badKey},
 	{
 		Name: "context", Description: "400: the prompt is longer than the context window",
 		problem: byAPI(
@@ -80,29 +84,18 @@ var faults = []Fault{
 			problem{status: 400, typ: "invalid_request_error", message: "prompt is too long: 200017 tokens > 200000 maximum"}),
 	},
 	// Connections.
-	{Name: "stall", Description: "no data for 30 s, then the reply", Charged: true, mode: deliverStalled, defaults: Rule{Wait: 30 * time.Second}},
+	{Name: "stall", Description: "no data for 30 s, then the reply", Charged: true, mode: deliverStalled},
 	{Name: "reset", Description: "the connection is reset before the first byte", mode: deliverReset},
 	{Name: "cut", Description: "half the reply, then a clean end (not streamed: closed)", mode: deliverCut},
 	// Unusable responses.
 	{Name: "bad-json", Description: "200, with truncated JSON", mode: deliverBadJSON},
 }
 
-func byAPI(forOpenAI, forAnthropic problem) func(wireFormat, string) problem {
-	return func(w wireFormat, _ string) problem {
+func byAPI(forOpenAI, forAnthropic problem) func(wireFormat) problem {
+	return func(w wireFormat) problem {
 		if w == (anthropic{}) {
 			return forAnthropic
 		}
 		return forOpenAI
 	}
-}
-
-// proxyError returns the error page of a proxy.
-func proxyError(status int) func(wireFormat, string) problem {
-	return func(wireFormat, string) problem {
-		return problem{status: status, body: htmlPage(http.StatusText(status)), contentType: "text/html"}
-	}
-}
-
-func htmlPage(title string) string {
-	return "<!DOCTYPE html>\n<html>\n<head><title>" + title + "</title></head>\n<body>\n<center><h1>" + title + "</h1></center>\n</body>\n</html>\n"
 }

@@ -2,6 +2,7 @@ package fake
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"strings"
 
@@ -138,7 +139,7 @@ func (gemini) problem(p problem, _ string) []byte {
 	return jsonOf(object{"error", object{"code", p.status, "message", p.message, "status", word}}, "")
 }
 
-func (gemini) headers(http.Header, string, limitStatus) {}
+func (gemini) headers(http.Header, string) {}
 
 // serveGemini handles the methods of a model.
 func (s *Server) serveGemini(w http.ResponseWriter, r *http.Request) {
@@ -159,9 +160,9 @@ func (s *Server) countTokens(w http.ResponseWriter, r *http.Request, field strin
 		s.refuseUnrecorded(w, r, badKey(wireOf(r)))
 		return
 	}
-	body, p := s.readBody(w, r)
-	if p != nil {
-		s.refuseUnrecorded(w, r, *p)
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		s.refuseUnrecorded(w, r, *invalid(err.Error()))
 		return
 	}
 	writeJSON(w, http.StatusOK, object{field, tokens(len(body))})

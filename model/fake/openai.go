@@ -4,9 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/minibench/mini/model"
 )
@@ -89,7 +87,7 @@ func checkOpenAI(messages []openAIMessage) *problem {
 		switch m.Role {
 		case "system", "developer", "user", "assistant", "tool":
 		default:
-			return invalidParam(field, fmt.Sprintf("Invalid value: '%s'. Supported values are: 'system', 'assistant', 'user', 'tool', and 'developer'.", clip(m.Role)))
+			return invalidParam(field, fmt.Sprintf("Invalid value: '%s'. Supported values are: 'system', 'assistant', 'user', 'tool', and 'developer'.", m.Role))
 		}
 		if m.Role == "tool" {
 			if !pending[m.ToolCallID] {
@@ -115,7 +113,7 @@ func checkOpenAI(messages []openAIMessage) *problem {
 func unanswered(pending map[string]bool, i int) *problem {
 	var ids []string
 	for id := range pending {
-		ids = append(ids, clip(id))
+		ids = append(ids, id)
 	}
 	return invalidParam(fmt.Sprintf("messages.[%d].role", i), "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. "+
 		"The following tool_call_ids did not have response messages: "+strings.Join(ids[:min(len(ids), 5)], ", "))
@@ -288,17 +286,7 @@ func openAIError(p problem) any {
 	return object
 }
 
-func (openAI) headers(h http.Header, id string, s limitStatus) {
+func (openAI) headers(h http.Header, id string) {
 	h.Set("X-Request-Id", id)
 	h.Set("Openai-Version", "2020-10-01")
-	if s.RequestsPerMinute > 0 {
-		h.Set("X-Ratelimit-Limit-Requests", strconv.Itoa(s.RequestsPerMinute))
-		h.Set("X-Ratelimit-Remaining-Requests", strconv.FormatInt(s.requests, 10))
-		h.Set("X-Ratelimit-Reset-Requests", s.untilReset.Round(time.Millisecond).String())
-	}
-	if s.TokensPerMinute > 0 {
-		h.Set("X-Ratelimit-Limit-Tokens", strconv.FormatInt(s.TokensPerMinute, 10))
-		h.Set("X-Ratelimit-Remaining-Tokens", strconv.FormatInt(s.tokens, 10))
-		h.Set("X-Ratelimit-Reset-Tokens", s.untilReset.Round(time.Millisecond).String())
-	}
 }

@@ -3,6 +3,8 @@ package fake
 import (
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
 	"slices"
 	"time"
 )
@@ -22,8 +24,7 @@ type Rule struct {
 	Probability float64  // 0 means always
 	Faults      []string // one is chosen at random
 
-	// Parameters of some faults; 0 means the fault's default.
-	RetryAfter, Wait time.Duration
+	Wait time.Duration // of the fault stall; 0 means 30 seconds
 }
 
 // Validate returns the first error.
@@ -50,8 +51,37 @@ func (r Rule) Validate() error {
 		return errors.New("request numbers start at 1")
 	case !(r.Probability >= 0 && r.Probability <= 1):
 		return errors.New("probability must be from 0 to 1")
-	case r.Wait < 0 || r.RetryAfter < 0:
-		return errors.New("times cannot be negative")
 	}
 	return nil
+}
+
+// instanceStep identifies a reply of the script.
+type instanceStep struct {
+	instance string
+	step     int
+}
+
+// pickFault returns the fault of a request, and the rule with its parameters. The caller holds the lock.
+func (s *Server) pickFault(r *Request) (Fault, Rule) {
+	at := instanceStep{r.Instance, r.Step}
+	s.requested[at]++
+	for i, rule := range s.config.Plan.Rules {
+		if len(rule.Requests) > 0 && !slices.Contains(rule.Requests, r.Number) {
+			continue
+		}
+		rng := s.random(i, at)
+		if rule.Probability > 0 && rng.Float64() >= rule.Probability {
+			continue
+		}
+		fault, _ := findFault(rule.Faults[rng.IntN(len(rule.Faults))]) // validated before
+		return fault, rule
+	}
+	return Fault{}, Rule{}
+}
+
+// random returns the source of the choices of a rule for a request.
+func (s *Server) random(rule int, at instanceStep) *rand.Rand {
+	h := fnv.New64a()
+	_, _ = fmt.Fprintf(h, "%d %d %d %s", rule, s.requested[at], at.step, at.instance) // a hash never fails
+	return rand.New(rand.NewPCG(s.config.Plan.Seed, h.Sum64()))                       //nolint:gosec // repeatable choices
 }

@@ -53,7 +53,6 @@ func TestRuleValidate(t *testing.T) {
 		"no faults":                       {},
 		"start at 1":                      {Faults: []string{"cut"}, Requests: []int{0}},
 		"probability must be from 0 to 1": {Faults: []string{"cut"}, Probability: 5},
-		"cannot be negative":              {Faults: []string{"cut"}, Wait: -1},
 	} {
 		if err := r.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)

@@ -50,20 +50,3 @@ func noModel(w wireFormat, name string) problem {
 		message: fmt.Sprintf("The model `%s` does not exist or you do not have access to it.", name),
 	}
 }
-
-// limited returns the error of a request over a limit.
-func limited(w wireFormat, e *limitExceeded, modelName string) problem {
-	p := problem{
-		status: http.StatusTooManyRequests, typ: e.limit, anthropicType: "rate_limit_error", code: "rate_limit_exceeded",
-		retryAfter: e.wait,
-	}
-	switch {
-	case w == (anthropic{}):
-		p.message = "This request would exceed your organization's rate limit " + e.text + "."
-	case e.wait > 0:
-		p.message = fmt.Sprintf("Rate limit reached for %s in organization org-fake %s. Please try again in %s.", modelName, e.text, e.wait.Round(time.Millisecond))
-	default:
-		p.message = fmt.Sprintf("Request too large for %s in organization org-fake %s.", modelName, e.text)
-	}
-	return p
-}

@@ -4,10 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/minibench/mini/model"
 )
@@ -49,7 +47,7 @@ type wireFormat interface {
 	// problem returns the body of an error response.
 	problem(p problem, id string) []byte
 	// headers sets the headers of every response.
-	headers(h http.Header, id string, s limitStatus)
+	headers(h http.Header, id string)
 }
 
 // step returns the number of the requested reply, from 1.
@@ -102,26 +100,6 @@ func (r *request) usage() model.Usage {
 // tokens returns the number of tokens in a text of the given length.
 func tokens(bytes int) int64 { return int64(bytes+3) / 4 }
 
-// readBody reads a request's body, with a deadline and a size limit.
-func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *problem) {
-	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout)) // not supported by every server
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.config.MaxBody))
-	if err == nil {
-		_ = control.SetReadDeadline(time.Time{}) // after an error, the deadline stays
-	}
-	if _, long := errors.AsType[*http.MaxBytesError](err); long {
-		return nil, &problem{
-			status: http.StatusRequestEntityTooLarge, typ: "invalid_request_error", anthropicType: "request_too_large",
-			message: "Request exceeds the maximum size",
-		}
-	}
-	if err != nil {
-		return nil, invalid("We could not read the body of your request: it ended early.")
-	}
-	return body, nil
-}
-
 // key returns the API key of a request, from any of its headers.
 func key(r *http.Request) string {
 	if k := r.Header.Get("X-Api-Key"); k != "" {
@@ -145,7 +123,7 @@ func (s *Server) isKeyValid(r *http.Request) bool {
 func decode(body []byte, v any) *problem {
 	err := json.Unmarshal(body, v)
 	if typeError, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return invalid(fmt.Sprintf("Invalid type for '%s': got %s.", clip(typeError.Field), typeError.Value))
+		return invalid(fmt.Sprintf("Invalid type for '%s': got %s.", typeError.Field, typeError.Value))
 	}
 	if err != nil {
 		return invalid("We could not parse the JSON body of your request.")
@@ -171,14 +149,6 @@ func texts(content json.RawMessage) string {
 }
 
 func absent(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
-
-// clip bounds a name from a request before the server stores or repeats it.
-func clip(s string) string {
-	if len(s) > maxName {
-		s = s[:maxName]
-	}
-	return strings.ToValidUTF8(s, "?")
-}
 
 // commandTool returns the name of the tool for commands, or "".
 func commandTool(tools []tool) string {

@@ -80,7 +80,7 @@ func (r *request) addItems(input json.RawMessage) *problem {
 			role = "assistant"
 		case strings.HasSuffix(it.Type, "_call_output"):
 			if !calls[it.CallID] {
-				return invalidParam("input", "No tool call found for function call output with call_id "+clip(it.CallID)+".")
+				return invalidParam("input", "No tool call found for function call output with call_id "+it.CallID+".")
 			}
 			role = "tool"
 		}

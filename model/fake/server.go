@@ -4,12 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"log"
 	"net"
 	"net/http"
 	"sync"
-	"time"
 )
 
 // Server is an http.Handler, and a server for any listener.
@@ -17,14 +14,11 @@ type Server struct {
 	config Config
 	mux    *http.ServeMux
 	http   *http.Server
-	names  names
 
-	mu         sync.Mutex // guards the following fields
-	stats      Stats
-	requests   []*Request
-	inProgress int
-	plan       *planner
-	limits     *limiter
+	mu        sync.Mutex // guards the following fields
+	stats     Stats
+	requests  []*Request
+	requested map[instanceStep]int // number of requests for each reply
 
 	closed   bool
 	inFlight sync.WaitGroup // requests in progress
@@ -79,7 +73,6 @@ func (s *Server) routes() *http.ServeMux {
 		mux.HandleFunc("GET "+base+"/models", s.listModels)
 	}
 	mux.HandleFunc("POST /v1beta/models/{call}", s.serveGemini)
-	mux.HandleFunc("GET /fake/books", s.serveStats)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		p := problem{
 			status: http.StatusNotFound, typ: "invalid_request_error", code: "unknown_url",
@@ -118,24 +111,11 @@ func (s *Server) listModels(w http.ResponseWriter, r *http.Request) {
 	if len(names) == 0 {
 		names = []string{"fake"}
 	}
-	started := s.Stats().Started
 	var list []any
 	for _, name := range names {
-		if wireOf(r) == (anthropic{}) {
-			list = append(list, map[string]any{"type": "model", "id": name, "display_name": name, "created_at": started.UTC().Format(time.RFC3339)})
-		} else {
-			list = append(list, map[string]any{"id": name, "object": "model", "created": started.Unix(), "owned_by": "fake"})
-		}
+		list = append(list, map[string]any{"id": name, "type": "model", "object": "model", "display_name": name, "owned_by": "fake"})
 	}
-	if wireOf(r) == (anthropic{}) {
-		writeJSON(w, http.StatusOK, map[string]any{"data": list, "has_more": false, "first_id": names[0], "last_id": names[len(names)-1]})
-		return
-	}
-	writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": list})
-}
-
-func (s *Server) serveStats(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, s.Stats())
+	writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": list, "has_more": false})
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {
@@ -143,7 +123,3 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(v) // the client may be gone
 }
-
-// discard returns a logger that drops the errors which net/http logs for deliberately
-// cut connections.
-func discard() *log.Logger { return log.New(io.Discard, "", 0) }

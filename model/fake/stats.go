@@ -1,7 +1,6 @@
 package fake
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -27,62 +26,40 @@ const (
 // Request is the record of one request for a completion. It does not contain the
 // key.
 type Request struct {
-	Number     int       `json:"number"` // in order of arrival, from 1
-	Time       time.Time `json:"time"`
-	Concurrent int       `json:"at_once"` // requests in progress at its arrival, including itself
-	API        string    `json:"api"`     // openai, anthropic, responses or gemini
-	Model      string    `json:"model,omitempty"`
-	Stream     bool      `json:"stream,omitempty"`
-	Key        bool      `json:"key"` // the request had a key
-	Instance   string    `json:"instance,omitempty"`
-	Step       int       `json:"step,omitempty"` // from 1
-	Fault      string    `json:"fault,omitempty"`
-	// Limit is the limit that the request exceeded: requests, tokens or concurrent.
-	Limit   string  `json:"limit,omitempty"`
-	Outcome Outcome `json:"outcome"`
-	Status  int     `json:"status"` // 0 if there was no response
+	Number   int    // in order of arrival, from 1
+	API      string // openai, anthropic, responses or gemini
+	Model    string
+	Stream   bool
+	Key      bool // the request had a key
+	Instance string
+	Step     int // from 1
+	Fault    string
+	Outcome  Outcome
+	Status   int // 0 if there was no response
 	// RetryAfter is the wait that the response asked for.
-	RetryAfter time.Duration `json:"-"`
+	RetryAfter time.Duration
 	// Usage and Cost are those of the reply, charged or not. If Outcome is
 	// Partial, they are those of the charged part.
-	Usage   model.Usage   `json:"usage"`
-	Cost    model.Cost    `json:"cost"`
-	Elapsed time.Duration `json:"-"`
-}
-
-// MarshalJSON encodes durations in seconds.
-func (r Request) MarshalJSON() ([]byte, error) {
-	type plain Request
-	return json.Marshal(struct {
-		plain
-		RetryAfter float64 `json:"retry_after_s,omitempty"`
-		Elapsed    float64 `json:"elapsed_s"`
-	}{plain(r), r.RetryAfter.Seconds(), r.Elapsed.Seconds()})
+	Usage   model.Usage
+	Cost    model.Cost
+	Elapsed time.Duration
 }
 
 // Totals holds sums over replies.
 type Totals struct {
-	Replies int         `json:"replies"` // without those of outcome Partial
-	Usage   model.Usage `json:"usage"`
-	Cost    model.Cost  `json:"cost"`
+	Replies int // without those of outcome Partial
+	Usage   model.Usage
+	Cost    model.Cost
 }
 
 // Stats are the requests that a server received and the costs it charged.
 type Stats struct {
-	Started  time.Time `json:"began"`
-	Total    int       `json:"seen"`
-	Requests []Request `json:"requests"`
+	Total    int
+	Requests []Request
 	// Charged is what the client has to pay. Abandoned is what a provider would
 	// charge in addition, for replies that the client did not read.
-	Charged   Totals `json:"charged"`
-	Abandoned Totals `json:"abandoned"`
-	// Limited counts the requests refused by limits; Faults the requests that
-	// got each fault.
-	Limited int            `json:"limited"`
-	Faults  map[string]int `json:"faults"`
-	// Concurrency is the maximum number of concurrent requests, including
-	// refused ones.
-	Concurrency int `json:"concurrency"`
+	Charged, Abandoned Totals
+	Faults             map[string]int // the requests that got each fault
 }
 
 // Stats returns a snapshot of the requests so far.
@@ -117,13 +94,10 @@ func (s *Stats) count(r *Request) {
 // Summary returns the statistics in a few lines of text.
 func (s Stats) Summary() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d requests, at most %d concurrent\n", s.Total, s.Concurrency)
+	fmt.Fprintf(&b, "%d requests\n", s.Total)
 	fmt.Fprintf(&b, "%d replies charged: %s\n", s.Charged.Replies, s.Charged)
 	if s.Abandoned.Replies > 0 {
 		fmt.Fprintf(&b, "%d replies abandoned by the client: %s\n", s.Abandoned.Replies, s.Abandoned)
-	}
-	if s.Limited > 0 {
-		fmt.Fprintf(&b, "%d requests refused by limits\n", s.Limited)
 	}
 	var faults []string
 	for _, name := range slices.Sorted(maps.Keys(s.Faults)) {

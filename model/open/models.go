@@ -75,7 +75,7 @@ func (m *Models) newForInstance(cfg *configs.Resolved, isDemo bool, rows []datas
 	case !cfg.UsesModel():
 		return func(datasets.Instance) (model.Model, error) { return nil, nil }, nil //nolint:nilnil // the agent asks none
 	case cfg.UsesOtherAgent() && (cfg.Model.Class == "scripted" || cfg.Model.Route.Kind != ""):
-		return nil, usage.Errorf("the agent %.60s needs the API of a provider, not a script or a route; set -m NAME, or use mini fake-model for scripted replies", cfg.Agent.Class)
+		return nil, usage.Errorf("the agent %.60s needs the API of a provider, not a script or a route; set -m NAME", cfg.Agent.Class)
 	case cfg.Model.Class == "scripted":
 		return newScripted(cfg, isDemo, rows)
 	case cfg.Model.Route.Kind != "":

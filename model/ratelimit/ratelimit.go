@@ -3,10 +3,9 @@
 // share one Limiter per endpoint. It serves requests by the start of their calls, and
 // in order of arrival while the provider refuses all requests.
 //
-// Limits that are not configured are learned: limits per minute from response
-// headers, concurrency from refusals (status 429, 529, or 503 with Retry-After).
-// If the provider refuses one request with a Retry-After of up to Config.MaxPause, all
-// requests wait.
+// Limits per minute that are not configured are learned from response headers. If the
+// provider refuses one request (status 429, 529, or 503 with Retry-After) with a
+// Retry-After of up to Config.MaxPause, all requests wait.
 //
 //	l := limiters.For(baseURL, key, ratelimit.Config{MaxConcurrent: 8})
 //	m := retry.New(l.Wrap(provider), policy)
@@ -32,8 +31,8 @@ type Config struct {
 	// DefaultMaxPause. A request with a longer one fails without a pause for the
 	// others.
 	MaxPause time.Duration
-	// OnChange is called at the end of a Query if the limit has changed or a pause
-	// has begun or become longer, at most once a second, and if the requests or
+	// OnChange is called at the end of a Query if a pause has begun or become
+	// longer, at most once a second, and if the requests or
 	// tokens per minute are used up for two seconds or more. Calls do not overlap;
 	// they must be quick.
 	OnChange func(State)
@@ -41,7 +40,7 @@ type Config struct {
 
 // State is a snapshot of a Limiter.
 type State struct {
-	Limit       int // concurrent requests; 0: no limit is known
+	Limit       int // concurrent requests; 0: none
 	InFlight    int
 	Waiting     int
 	PausedUntil time.Time // in the past if not paused
@@ -57,10 +56,8 @@ type Limiter struct {
 	mu             sync.Mutex
 	queue          []*ticket
 	inFlight       int
-	sent           int64 // number of requests granted so far
 	minute         struct{ requests, tokens window }
 	tokenRatio     float64 // moving average of actual to estimated tokens
-	concurrency    concurrency
 	pausedUntil    time.Time
 	quotaFullUntil time.Time // requests or tokens per minute are used up until then
 	refusedSince   time.Time // the first refusal since the last answer; zero if there is none
@@ -76,7 +73,7 @@ func New(c Config) *Limiter {
 	if c.MaxPause <= 0 {
 		c.MaxPause = DefaultMaxPause
 	}
-	l := &Limiter{cfg: c, tokenRatio: 1, concurrency: concurrency{configured: c.MaxConcurrent, limit: c.MaxConcurrent}}
+	l := &Limiter{cfg: c, tokenRatio: 1}
 	l.minute.requests.limit, l.minute.tokens.limit = c.RequestsPerMinute, c.TokensPerMinute
 	return l
 }
@@ -85,15 +82,13 @@ func New(c Config) *Limiter {
 func (l *Limiter) State() State {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return State{Limit: l.concurrency.limit, InFlight: l.inFlight, Waiting: len(l.queue), PausedUntil: l.pausedUntil, QuotaFullUntil: l.quotaFullUntil}
+	return State{Limit: l.cfg.MaxConcurrent, InFlight: l.inFlight, Waiting: len(l.queue), PausedUntil: l.pausedUntil, QuotaFullUntil: l.quotaFullUntil}
 }
 
 // ticket is the permission to send one request.
 type ticket struct {
 	estimate  int64 // tokens
 	callStart time.Time
-	seq       int64 // sequence number, from 1
-	inFlight  int   // requests in flight when the ticket was granted, including its own
 	granted   bool
 	ready     chan struct{}
 	requests  *entry // in Limiter.minute, as is tokens
@@ -148,7 +143,7 @@ func (l *Limiter) dispatch() {
 	now := time.Now()
 	for len(l.queue) > 0 {
 		t := l.queue[0]
-		if l.concurrency.limit > 0 && l.inFlight >= l.concurrency.limit {
+		if l.cfg.MaxConcurrent > 0 && l.inFlight >= l.cfg.MaxConcurrent {
 			return // release dispatches again
 		}
 		tokens := int64(float64(t.estimate) * l.tokenRatio)
@@ -163,8 +158,7 @@ func (l *Limiter) dispatch() {
 		l.queue[0] = nil
 		l.queue = l.queue[1:]
 		l.inFlight++
-		l.sent++
-		t.seq, t.inFlight, t.granted = l.sent, l.inFlight, true
+		t.granted = true
 		t.requests = l.minute.requests.add(now, 1)
 		t.tokens = l.minute.tokens.add(now, tokens)
 		close(t.ready)
@@ -222,11 +216,9 @@ func (l *Limiter) release(t *ticket, r result) {
 	l.applyRateLimits(r.rateLimits)
 	if r.answered {
 		l.refusedSince = time.Time{}
-		l.concurrency.onAnswered(t.inFlight, l.inFlight, len(l.queue) > 0, now)
 	}
 	l.inFlight--
 	if r.refused {
-		l.concurrency.onRefused(t, l.inFlight, l.sent, r.retryAfter, now)
 		if l.refusedSince.IsZero() {
 			l.refusedSince = now
 		}
@@ -272,11 +264,8 @@ func (l *Limiter) notify() {
 	defer l.notifyMu.Unlock()
 	now, s := time.Now(), l.State()
 	full := s.QuotaFullUntil.Sub(now) >= minNotice && s.QuotaFullUntil.Sub(l.notified.QuotaFullUntil) >= minNotice
-	if !full && (s.Limit == l.notified.Limit && !s.PausedUntil.After(l.notified.PausedUntil) || now.Sub(l.notifiedAt) < time.Second) {
+	if !full && (!s.PausedUntil.After(l.notified.PausedUntil) || now.Sub(l.notifiedAt) < time.Second) {
 		return
-	}
-	if !full && l.notified == (State{}) && s.Limit == l.cfg.MaxConcurrent && s.PausedUntil.IsZero() {
-		return // unchanged from the configuration
 	}
 	l.notified, l.notifiedAt = s, now
 	l.cfg.OnChange(s)

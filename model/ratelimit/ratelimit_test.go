@@ -22,20 +22,16 @@ import (
 // and 1,200 per minute.
 func TestManyWorkers(t *testing.T) {
 	tests := map[string]struct {
-		config     ratelimit.Config
-		reports    bool          // the server reports its limit per minute
-		latency    time.Duration // duration of a reply
-		maxRefused int           // maximum number of refusals
-		maxTime    time.Duration // maximum total time
-		wire       bool          // requests go over HTTP
+		config  ratelimit.Config
+		reports bool          // the server reports its limit per minute
+		latency time.Duration // duration of a reply
+		maxTime time.Duration // maximum total time
+		wire    bool          // requests go over HTTP
 	}{
 		// 1200 of the 1280 requests fit in the first minute; the others wait for the next.
-		"configured":            {ratelimit.Config{RequestsPerMinute: 1200, MaxConcurrent: 8}, false, 100 * time.Millisecond, 0, 65 * time.Second, true},
-		"configured, slow":      {ratelimit.Config{RequestsPerMinute: 1200, MaxConcurrent: 8}, false, 2 * time.Second, 0, 322 * time.Second, false},
-		"a minute configured":   {ratelimit.Config{RequestsPerMinute: 1200}, false, 100 * time.Millisecond, 59, 66 * time.Second, false},
-		"learned":               {ratelimit.Config{}, true, 100 * time.Millisecond, 59, 66 * time.Second, true},
-		"learned, slow":         {ratelimit.Config{}, true, 2 * time.Second, 59, 325 * time.Second, false},
-		"learned, slow, silent": {ratelimit.Config{}, false, 2 * time.Second, 59, 325 * time.Second, false},
+		"configured":       {ratelimit.Config{RequestsPerMinute: 1200, MaxConcurrent: 8}, false, 100 * time.Millisecond, 65 * time.Second, true},
+		"configured, slow": {ratelimit.Config{RequestsPerMinute: 1200, MaxConcurrent: 8}, false, 2 * time.Second, 322 * time.Second, false},
+		"learned":          {ratelimit.Config{MaxConcurrent: 8}, true, 100 * time.Millisecond, 66 * time.Second, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -53,8 +49,8 @@ func TestManyWorkers(t *testing.T) {
 				if failed > 0 || s.answered != 64*20 {
 					t.Errorf("%d calls failed, %d answered", failed, s.answered)
 				}
-				if n := s.late(); n > 0 || len(s.refusals) > test.maxRefused {
-					t.Errorf("%d requests were too many, %d of them after the first second", len(s.refusals), n)
+				if len(s.refusals) > 0 {
+					t.Errorf("%d requests were too many", len(s.refusals))
 				}
 				if took > test.maxTime {
 					t.Errorf("took %v, want at most %v", took, test.maxTime)
@@ -63,40 +59,6 @@ func TestManyWorkers(t *testing.T) {
 			})
 		})
 	}
-}
-
-// The server allows 8 concurrent requests, and 16 after half an hour. The limiter
-// probes so rarely that few requests are refused, and still finds the new limit.
-func TestConcurrencyRises(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &limitedServer{maxConcurrent: 8, retryAfter: time.Second, latency: func(int) time.Duration { return 2 * time.Second }}
-		later := time.AfterFunc(30*time.Minute, func() {
-			s.mu.Lock()
-			s.maxConcurrent = 16
-			s.mu.Unlock()
-		})
-		defer later.Stop()
-		limiter := ratelimit.New(ratelimit.Config{})
-		failed, took := work(t, retry.New(limiter.Wrap(s), retry.Policy{}), 64, 400, 0)
-		if failed > 0 {
-			t.Errorf("%d calls failed", failed)
-		}
-		early := 0
-		for _, at := range s.refusals {
-			if at > time.Second && at < 30*time.Minute {
-				early++
-			}
-		}
-		if n := s.late(); early > 1 || n > 6 {
-			t.Errorf("%d requests were too many after the first second, %d of them before the limit rose", n, early)
-		}
-		// With 8 at once, the requests take 106 minutes and 40 seconds. With 16 at
-		// once after half an hour, they would take 68 minutes.
-		if most := 75 * time.Minute; took > most || s.peak != 16 {
-			t.Errorf("took %v, want at most %v; at most %d at once", took, most, s.peak)
-		}
-		t.Logf("took %v, %d refused, then %v, %+v", took, len(s.refusals)-s.late(), s.refusals[len(s.refusals)-s.late():], limiter.State())
-	})
 }
 
 // If the server does not report its limit per minute, requests are refused, but no
@@ -135,19 +97,19 @@ func TestTokensAMinute(t *testing.T) {
 func TestRandomRefusals(t *testing.T) {
 	for _, percent := range []int{1, 5} {
 		synctest.Test(t, func(t *testing.T) {
-			run := func(refuse func(int) bool) (time.Duration, int) {
+			run := func(refuse func(int) bool) time.Duration {
 				s := &limitedServer{refuse: refuse, latency: func(n int) time.Duration { return time.Duration(1000+n%7*100) * time.Millisecond }}
 				limiter := ratelimit.New(ratelimit.Config{})
 				failed, took := work(t, retry.New(limiter.Wrap(s), retry.Policy{}), 64, 20, 500*time.Millisecond)
 				if failed > 0 {
 					t.Errorf("%d failed", failed)
 				}
-				return took, limiter.State().Limit
+				return took
 			}
 			r := rand.New(rand.NewPCG(1, 2))
-			without, _ := run(nil)
-			with, limit := run(func(int) bool { return r.IntN(100) < percent })
-			t.Logf("%d%%: %v, without %v, limit at the end %d", percent, with, without, limit)
+			without := run(nil)
+			with := run(func(int) bool { return r.IntN(100) < percent })
+			t.Logf("%d%%: %v, without %v", percent, with, without)
 			if with > without*13/10+time.Duration(percent)*time.Second {
 				t.Errorf("%d%% refused: %v, without %v", percent, with, without)
 			}
@@ -260,7 +222,7 @@ func TestOnChange(t *testing.T) {
 		s := &limitedServer{maxConcurrent: 4, retryAfter: 3 * time.Second}
 		limiter := ratelimit.New(ratelimit.Config{OnChange: func(s ratelimit.State) { states = append(states, s) }})
 		work(t, retry.New(limiter.Wrap(s), retry.Policy{}), 16, 5, 0)
-		if len(states) == 0 || len(states) > 5 || states[len(states)-1].Limit != 4 || states[0].PausedUntil.IsZero() {
+		if len(states) == 0 || len(states) > 20 || states[0].PausedUntil.IsZero() {
 			t.Errorf("states %+v", states)
 		}
 	})

@@ -90,17 +90,6 @@ func (s *limitedServer) end() {
 	s.answered++
 }
 
-// late returns the number of refusals after the first second.
-func (s *limitedServer) late() int {
-	n := 0
-	for _, at := range s.refusals {
-		if at > time.Second {
-			n++
-		}
-	}
-	return n
-}
-
 func (s *limitedServer) duration(n int) time.Duration {
 	if s.latency == nil {
 		return time.Second

@@ -116,7 +116,7 @@ func Classify(status int, d ErrorDetail) *model.Error {
 		e.Status = model.ContextWindowExceeded // waiting does not help
 	case status == http.StatusTooManyRequests:
 		e.Status, e.Retryable = model.RateLimited, true
-		e.Hint = "ask with fewer workers (-w), or set model.requests_per_minute to what the provider allows"
+		e.Hint = "ask with fewer workers (-w), or set model.requests_per_minute or model.max_concurrent to what the provider allows"
 	case malformedCall.MatchString(lower) && !requestPart.MatchString(lower):
 		e.Status = model.MalformedCall
 	case isTooLong(status, d):

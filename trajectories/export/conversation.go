@@ -189,9 +189,9 @@ func checkRoles(turns []turn) error {
 
 // step is a trained reply with its prompt.
 type step struct {
-	number int // of the reply in the conversation, from 1
-	prompt []turn
-	reply  turn
+	number     int // of the reply in the conversation, from 1
+	prompt     []turn
+	completion []turn
 }
 
 // trainedSteps returns the trained replies of an attempt. A prompt has the messages that
@@ -225,7 +225,7 @@ func trainedSteps(item *Item, o Options) ([]step, error) {
 				prompt, messages = append(prompt, turn{Message: messages[0]}), messages[1:]
 			}
 		}
-		steps = append(steps, step{number, withoutOmitted(prompt, o.FormatErrors == FormatErrorsDrop), t})
+		steps = append(steps, step{number, withoutOmitted(prompt, o.FormatErrors == FormatErrorsDrop), turns[i : i+1]})
 	}
 	if len(steps) == 0 {
 		return nil, SkipReason("no reply to train on")

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/parquet-go/parquet-go"
+
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -140,14 +142,15 @@ func Run(ctx context.Context, cfg Config, attempts []AttemptSource) (Report, err
 
 // exporter is the state of an export.
 type exporter struct {
-	cfg     Config
-	format  format
-	out     *folder
-	shards  *shards                            // for formats with rows
-	preds   map[string]trajectories.Prediction // for preds.json, by instance ID
-	tables  *tables                            // for Table
-	pending []*Item                            // not yet written; several attempts only for DPO
-	report  Report
+	cfg       Config
+	format    format
+	out       *folder
+	shards    *shards                            // for formats with rows
+	arguments []string                           // see toolColumns
+	preds     map[string]trajectories.Prediction // for preds.json, by instance ID
+	tables    *tables                            // for Table
+	pending   []*Item                            // not yet written; several attempts only for DPO
+	report    Report
 }
 
 func (e *exporter) run(ctx context.Context, attempts []AttemptSource) (err error) {
@@ -155,16 +158,16 @@ func (e *exporter) run(ctx context.Context, attempts []AttemptSource) (err error
 		return err
 	}
 	e.format, _ = formatByName(e.cfg.Format)
-	e.shards = &shards{opts: e.cfg.Options, enc: newEncoder(), openShards: map[string]*shard{}, counts: map[string]int{}, splits: e.cfg.Splits}
+	e.shards = &shards{opts: e.cfg.Options, openShards: map[string]*shard{}, counts: map[string]int{}, splits: e.cfg.Splits}
 	if len(e.shards.splits) == 0 {
 		e.shards.splits = []string{DefaultSplit}
 	}
 	if e.cfg.Parquet && e.format.rows != nil {
-		tools, args, err := toolColumns(e.cfg.Tools, e.cfg.ToolArguments)
-		if err != nil {
+		var tools parquet.Node
+		if tools, e.arguments, err = toolColumns(e.cfg.Tools, e.cfg.ToolArguments); err != nil {
 			return err
 		}
-		e.shards.schema = newSchema(e.format.columns(tools, args))
+		e.shards.columns = e.format.schema(tools, e.arguments)
 	}
 	e.preds = map[string]trajectories.Prediction{}
 	if e.out, err = newFolder(e.cfg.Dir, e.cfg.Overwrite); err != nil {
@@ -306,7 +309,7 @@ func (e *exporter) flush() error {
 	if e.pending = nil; len(items) == 0 {
 		return nil
 	}
-	w := &writer{opts: e.cfg.Options, format: e.format, losses: losses{}}
+	w := &writer{opts: e.cfg.Options, format: e.format, losses: losses{}, arguments: e.arguments}
 	split := ""
 	if e.cfg.Split != nil {
 		split = e.cfg.Split(items[0])

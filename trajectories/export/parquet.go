@@ -1,10 +1,12 @@
 package export
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
+	"reflect"
 	"slices"
-	"time"
+	"strings"
 
 	"github.com/parquet-go/parquet-go"
 )
@@ -13,72 +15,32 @@ import (
 // holds a row group in memory.
 const maxRowGroup = 32 << 20
 
-// kind is the type of a parquet column.
-type kind int
-
-const (
-	textKind kind = iota
-	jsonKind      // any value, stored as a string of JSON
-	intKind
-	floatKind
-	boolKind
-	timeKind
-	listKind
-	groupKind
-)
-
-// column is a parquet column. All values except list elements may be null.
-type column struct {
-	name   string
-	kind   kind
-	fields []column // the element of a list, or the members of a group
-}
-
-func textColumns(names ...string) []column {
-	var columns []column
-	for _, n := range names {
-		columns = append(columns, column{name: n})
-	}
-	return columns
-}
-
-func listColumn(name string, element column) column {
-	element.name = "element"
-	return column{name: name, kind: listKind, fields: []column{element}}
-}
-
-func groupColumn(name string, fields ...column) column {
-	return column{name: name, kind: groupKind, fields: fields}
-}
-
-// toolColumns returns the columns for the tools and for the arguments of a tool call.
+// toolColumns returns the column for the tools and the names of the columns for the arguments
+// of a tool call; nil if these are a string.
 // toolSets are as in Config.Tools. The tools have columns of their own only if all attempts
 // have the same single tool; else they are JSON. The arguments are a string if mode is
-// ArgumentsText or there are no tools, else a group; a group requires that argumentNames
+// ArgumentsText or there are no tools, else a group, which requires that argumentNames
 // accepts the tools. Without these conditions, some rows would lack members of the groups;
 // readers would return nulls for these members, and chat templates would print the nulls.
-func toolColumns(toolSets []json.RawMessage, mode ToolArguments) (tools, args column, err error) {
-	tools, args = column{name: "tools", kind: jsonKind}, column{name: "arguments"}
+func toolColumns(toolSets []json.RawMessage, mode ToolArguments) (tools parquet.Node, args []string, err error) {
+	tools = parquet.String()
 	toolSets = slices.Clone(toolSets)
 	slices.SortFunc(toolSets, func(a, b json.RawMessage) int { return slices.Compare(a, b) })
 	toolSets = slices.CompactFunc(toolSets, func(a, b json.RawMessage) bool { return slices.Equal(a, b) })
 	if len(toolSets) == 1 {
-		v, err := decode(toolSets[0])
-		if err != nil {
-			return tools, args, err
-		}
-		if toolsColumn, ok := newColumn("tools", v); ok {
-			tools = toolsColumn
+		d := json.NewDecoder(bytes.NewReader(toolSets[0]))
+		if node, ok := nodeOf(d, "tools"); ok {
+			tools = node
 		}
 	}
 	if mode == ArgumentsText || len(toolSets) == 0 {
-		return tools, args, nil
+		return tools, nil, nil
 	}
 	names, ok := argumentNames(toolSets)
 	if !ok {
-		return tools, args, optionError("--parquet: the tools of the attempts have different arguments; use --tool-arguments text")
+		return tools, nil, optionError("--parquet: the tools of the attempts have different arguments; use --tool-arguments text")
 	}
-	return tools, groupColumn("arguments", textColumns(names...)...), nil
+	return tools, names, nil
 }
 
 // argumentNames returns the names of the arguments that all tools have. It returns false
@@ -114,49 +76,50 @@ func argumentNames(toolSets []json.RawMessage) ([]string, bool) {
 	return names, len(names) > 0
 }
 
-// newColumn returns a column for values like v. It returns false if v contains null, an
-// empty object, an empty list, a list of several objects or lists, or a list whose
+// nodeOf returns a column for values like the next one of d. It returns false if that contains
+// null, an empty object, an empty list, a list of several objects or lists, or a list whose
 // elements are of different types.
-func newColumn(name string, v any) (column, bool) {
-	switch v := v.(type) {
-	case string:
-		return column{name: name}, true
-	case bool:
-		return column{name: name, kind: boolKind}, true
-	case json.Number:
-		return column{name: name, kind: floatKind}, true
-	case object:
-		var fields []column
-		for _, m := range v {
-			c, ok := newColumn(m.name, m.value)
-			if !ok {
-				return c, false
-			}
-			fields = append(fields, c)
-		}
-		return groupColumn(name, fields...), len(fields) > 0
-	case []any:
-		if len(v) != 1 && name == "tools" || len(v) == 0 {
-			return column{}, false
-		}
-		first, ok := newColumn("element", v[0])
-		for _, e := range v[1:] {
-			other, fits := newColumn("element", e)
-			ok = ok && fits && first.kind == other.kind && first.kind != groupKind && first.kind != listKind
-		}
-		return listColumn(name, first), ok
+func nodeOf(d *json.Decoder, name string) (parquet.Node, bool) {
+	token, err := d.Token()
+	if err != nil {
+		return nil, false
 	}
-	return column{}, false
-}
-
-// schema is the schema of a parquet file.
-type schema struct {
-	columns []column
-	parquet *parquet.Schema
-}
-
-func newSchema(columns []column) *schema {
-	return &schema{columns, parquet.NewSchema("rows", groupNode(columns))}
+	switch token := token.(type) {
+	case string:
+		return parquet.String(), true
+	case bool:
+		return parquet.Leaf(parquet.BooleanType), true
+	case float64:
+		return parquet.Leaf(parquet.DoubleType), true
+	case json.Delim:
+		var names []string
+		var nodes []parquet.Node
+		for d.More() {
+			member := "element"
+			if token == '{' {
+				key, _ := d.Token()
+				member, _ = key.(string) // a syntax error follows otherwise
+			}
+			node, ok := nodeOf(d, member)
+			if !ok {
+				return nil, false
+			}
+			names, nodes = append(names, member), append(nodes, node)
+		}
+		if _, err := d.Token(); err != nil || len(nodes) == 0 {
+			return nil, false
+		}
+		if token == '{' {
+			return groupOf(names, nodes), true
+		}
+		for _, n := range nodes[1:] {
+			if name == "tools" || !n.Leaf() || !nodes[0].Leaf() || n.Type().Kind() != nodes[0].Type().Kind() {
+				return nil, false
+			}
+		}
+		return parquet.List(nodes[0]), true
+	}
+	return nil, false
 }
 
 // orderedGroup is a group that stores its members in the order of names, instead of
@@ -175,117 +138,51 @@ func (g orderedGroup) Fields() []parquet.Field {
 	return fields
 }
 
-func groupNode(columns []column) parquet.Node {
-	g := orderedGroup{parquet.Group{}, nil}
-	for _, c := range columns {
-		g.Group[c.name] = parquet.Optional(parquetNode(c))
-		g.names = append(g.names, c.name)
+// groupOf returns a group of columns that may be null.
+func groupOf(names []string, nodes []parquet.Node) parquet.Node {
+	g := orderedGroup{parquet.Group{}, names}
+	for i, name := range names {
+		g.Group[name] = parquet.Optional(nodes[i])
 	}
 	return g
 }
 
-// parquetNode returns the library's description of a column.
-func parquetNode(c column) parquet.Node {
-	switch c.kind {
-	case intKind:
+// rowNode returns the columns for the JSON of a Go type, in the order of its fields. known has
+// columns that differ from those of the Go type, by name; nil for none.
+func rowNode(t reflect.Type, known map[string]parquet.Node) parquet.Node {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return rowNode(t.Elem(), known)
+	case reflect.Slice:
+		return parquet.List(rowNode(t.Elem(), known))
+	case reflect.Int64:
 		return parquet.Int(64)
-	case floatKind:
+	case reflect.Float64:
 		return parquet.Leaf(parquet.DoubleType)
-	case boolKind:
+	case reflect.Bool:
 		return parquet.Leaf(parquet.BooleanType)
-	case timeKind:
-		return parquet.Timestamp(parquet.Microsecond)
-	case listKind:
-		return parquet.List(parquetNode(c.fields[0]))
-	case groupKind:
-		return groupNode(c.fields)
+	case reflect.Struct:
+		var names []string
+		var nodes []parquet.Node
+		for _, f := range reflect.VisibleFields(t) {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			node, isKnown := known[name]
+			if f.Anonymous || isKnown && node == nil {
+				continue
+			}
+			if !isKnown {
+				node = rowNode(f.Type, known)
+			}
+			names, nodes = append(names, name), append(nodes, node)
+		}
+		return groupOf(names, nodes)
 	}
 	return parquet.String()
 }
 
-// convert converts a row. It fails if a value has no column or does not fit its column,
-// so that no value is lost.
-func (s *schema) convert(o object) (parquet.Row, error) {
-	row, err := fitMembers(s.columns, o)
-	if err != nil {
-		return nil, err
-	}
-	return s.parquet.Deconstruct(nil, row), nil
-}
-
-// fitMembers converts an object to a map for parquet.Schema.Deconstruct.
-func fitMembers(columns []column, o object) (map[string]any, error) {
-	fitted := map[string]any{}
-	for _, m := range o {
-		i := slices.IndexFunc(columns, func(c column) bool { return c.name == m.name })
-		if i < 0 {
-			return nil, skipf("parquet: no column for %.40q", m.name)
-		}
-		var err error
-		if fitted[m.name], err = columns[i].fit(m.value); err != nil {
-			return nil, err
-		}
-	}
-	return fitted, nil
-}
-
-// fit converts a value of the column for parquet.Schema.Deconstruct.
-func (c column) fit(v any) (any, error) {
-	if raw, ok := v.(json.RawMessage); ok && c.kind != jsonKind {
-		var err error
-		if v, err = decode(raw); err != nil {
-			return nil, err
-		}
-	}
-	if v == nil {
-		return nil, nil
-	}
-	ok := false
-	switch c.kind {
-	case listKind:
-		if elements, ok := v.([]any); ok {
-			fitted := []any{}
-			for _, e := range elements {
-				value, err := c.fields[0].fit(e)
-				if err != nil {
-					return nil, err
-				}
-				fitted = append(fitted, value)
-			}
-			return fitted, nil
-		}
-	case groupKind:
-		if o, ok := v.(object); ok {
-			return fitMembers(c.fields, o)
-		}
-	case jsonKind:
-		text, err := encode(v)
-		return string(text), err
-	case floatKind:
-		if n, ok := v.(json.Number); ok {
-			return n.Float64()
-		}
-	case textKind:
-		_, ok = v.(string)
-	case boolKind:
-		_, ok = v.(bool)
-	case intKind:
-		_, ok = v.(int64)
-	case timeKind:
-		if t, ok := v.(time.Time); ok {
-			return t.UnixMicro(), nil
-		}
-	}
-	if !ok {
-		return nil, skipf("parquet: wrong type of value for %.40q", c.name)
-	}
-	return v, nil
-}
-
-// rowWriter writes rows to a file.
+// rowWriter writes rows, as JSON on a line, to a file.
 type rowWriter interface {
-	// write writes a row. line is the row as JSON, with a newline.
-	write(row parquet.Row, line []byte) error
+	write(line []byte) error
 	close() error
 }
 
@@ -296,17 +193,18 @@ const maxPending = 4 << 20
 // parquetWriter writes rows to a parquet file.
 type parquetWriter struct {
 	w            *parquet.GenericWriter[any]
-	pending      []parquet.Row // not yet passed to the library
-	pendingBytes int           // size of pending, in bytes of JSON
-	groupBytes   int           // size of the current row group without pending, in bytes of JSON
+	pending      []any // not yet passed to the library
+	pendingBytes int   // size of pending, in bytes of JSON
+	groupBytes   int   // size of the current row group without pending, in bytes of JSON
 }
 
-func (s *schema) newWriter(out io.Writer) *parquetWriter {
-	return &parquetWriter{w: parquet.NewGenericWriter[any](out, s.parquet, parquet.Compression(&parquet.Zstd), parquet.CreatedBy("mini", "", ""))}
+func newParquetWriter(out io.Writer, columns parquet.Node) *parquetWriter {
+	schema := parquet.NewSchema("rows", columns)
+	return &parquetWriter{w: parquet.NewGenericWriter[any](out, schema, parquet.Compression(&parquet.Zstd), parquet.CreatedBy("mini", "", ""))}
 }
 
-func (p *parquetWriter) write(row parquet.Row, line []byte) error {
-	p.pending = append(p.pending, row)
+func (p *parquetWriter) write(line []byte) error {
+	p.pending = append(p.pending, json.RawMessage(line))
 	if p.pendingBytes += len(line); p.pendingBytes < maxPending {
 		return nil
 	}
@@ -318,7 +216,7 @@ func (p *parquetWriter) write(row parquet.Row, line []byte) error {
 }
 
 func (p *parquetWriter) flush() error {
-	_, err := p.w.WriteRows(p.pending)
+	_, err := p.w.Write(p.pending)
 	p.groupBytes += p.pendingBytes
 	p.pending, p.pendingBytes = nil, 0
 	return err

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/minibench/mini/model"
@@ -31,52 +32,42 @@ type writer struct {
 	opts   Options
 	format format
 	losses losses
+	// arguments are the columns of a parquet file for the arguments of a tool call, see
+	// toolColumns.
+	arguments []string
 	// unpaired has the attempts that are in no pair, with the reason.
 	unpaired map[*Item]SkipReason
 }
 
-// newRow returns the beginning of a row: the message lists of the format and the tools.
-// lists are in the order of format.messageLists.
-func (w *writer) newRow(item *Item, lists ...[]turn) (object, error) {
-	var r object
-	for i, turns := range lists {
-		messages := []any{}
-		for k := range turns {
-			m, err := w.message(&turns[k])
-			if err != nil {
-				return nil, err
-			}
-			messages = append(messages, m)
-		}
-		r = append(r, member{w.format.messageLists[i], messages})
+// newRow returns a row with the metadata and the tools of an attempt.
+func (w *writer) newRow(item *Item) (conversationRow, error) {
+	r := conversationRow{metadata: metadataOf(item)}
+	var err error
+	if len(item.Header.Tools) > 0 {
+		r.Tools, err = EncodeTools(item.Header.Tools)
 	}
-	if len(item.Header.Tools) == 0 {
-		return r, nil
-	}
-	tools, err := toolList(item.Header.Tools)
-	return append(r, member{"tools", tools}), err
+	return r, err
 }
 
-// message converts a turn to OpenAI's format.
-func (w *writer) message(t *turn) (object, error) {
-	m := object{{"role", string(t.Role)}, {"content", w.content(t)}}
-	if t.Reasoning != "" {
-		m = append(m, member{"reasoning_content", t.Reasoning})
-	}
-	if len(t.ToolCalls) > 0 {
-		calls, err := w.calls(t.ToolCalls)
-		if err != nil {
+// messages converts turns to OpenAI's form.
+func (w *writer) messages(turns []turn) ([]message, error) {
+	var list []message
+	for i := range turns {
+		t := &turns[i]
+		m := message{Role: string(t.Role), Content: w.content(t), Reasoning: t.Reasoning}
+		var err error
+		if m.ToolCalls, err = w.calls(t.ToolCalls); err != nil {
 			return nil, err
 		}
-		m = append(m, member{"tool_calls", calls})
+		if t.Role == model.Tool {
+			m.ToolCallID, m.Name = &t.ToolCallID, &t.toolName
+		}
+		if w.format.name == Axolotl {
+			m.Train = &t.trained
+		}
+		list = append(list, m)
 	}
-	if t.Role == model.Tool {
-		m = append(m, member{"tool_call_id", t.ToolCallID}, member{"name", t.toolName})
-	}
-	if w.format.name == Axolotl {
-		m = append(m, member{"train", t.trained})
-	}
-	return m, nil
+	return list, nil
 }
 
 // content returns the text of a turn. If the turn has images and the format can contain
@@ -89,20 +80,20 @@ func (w *writer) content(t *turn) any {
 		w.losses[lossImages] += len(t.Images)
 		return t.Content
 	}
-	parts := []any{}
+	var parts []contentPart
 	if t.Content != "" {
-		parts = append(parts, object{{"type", "text"}, {"text", t.Content}})
+		parts = append(parts, contentPart{Type: "text", Text: t.Content})
 	}
 	for _, img := range t.Images {
 		address := "data:" + img.MediaType + ";base64," + base64.StdEncoding.EncodeToString(img.Data)
-		parts = append(parts, object{{"type", "image_url"}, {"image_url", object{{"url", address}}}})
+		parts = append(parts, contentPart{Type: "image_url", ImageURL: &imageURL{address}})
 	}
 	return parts
 }
 
-// calls converts tool calls to OpenAI's format.
-func (w *writer) calls(calls []model.ToolCall) ([]any, error) {
-	var list []any
+// calls converts tool calls to OpenAI's form.
+func (w *writer) calls(calls []model.ToolCall) ([]toolCall, error) {
+	var list []toolCall
 	for _, c := range calls {
 		var args any = c.Arguments
 		argsObject, ok := compactObject(c.Arguments)
@@ -114,43 +105,59 @@ func (w *writer) calls(calls []model.ToolCall) ([]any, error) {
 			return nil, SkipReason("tool call arguments that are not a JSON object: use --tool-arguments text, or drop format errors")
 		default:
 			args = argsObject
+			if err := checkArguments(argsObject, w.arguments); err != nil {
+				return nil, err
+			}
 		}
-		function := object{{"name", c.Name}, {"arguments", args}}
-		list = append(list, object{{"id", c.ID}, {"type", "function"}, {"function", function}})
+		list = append(list, toolCall{c.ID, "function", calledFunction{c.Name, args}})
 	}
 	return list, nil
 }
 
-// EncodeTools encodes tool definitions in the same way as in rows.
-func EncodeTools(defs []model.ToolDefinition) (json.RawMessage, error) {
-	list, err := toolList(defs)
-	if err != nil {
-		return nil, err
+// checkArguments returns an error if a parquet file with columns for these arguments would lose
+// one. columns is nil if there are no such columns.
+func checkArguments(arguments json.RawMessage, columns []string) error {
+	var values map[string]any
+	if columns == nil || json.Unmarshal(arguments, &values) != nil {
+		return nil
 	}
-	return encode(list)
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if !slices.Contains(columns, name) {
+			return skipf("parquet: no column for %.40q", name)
+		}
+		if _, isText := values[name].(string); !isText && values[name] != nil {
+			return skipf("parquet: wrong type of value for %.40q", name)
+		}
+	}
+	return nil
 }
 
-// toolList converts tool definitions to OpenAI's format.
-func toolList(defs []model.ToolDefinition) ([]any, error) {
+// EncodeTools encodes tool definitions in the same way as in rows: in OpenAI's form.
+func EncodeTools(defs []model.ToolDefinition) (json.RawMessage, error) {
 	functions, err := functionList(defs)
 	if err != nil {
 		return nil, err
 	}
-	for i, f := range functions {
-		functions[i] = object{{"type", "function"}, {"function", f}}
+	type tool struct {
+		Type     string   `json:"type"`
+		Function function `json:"function"`
 	}
-	return functions, nil
+	var tools []tool
+	for _, f := range functions {
+		tools = append(tools, tool{"function", f})
+	}
+	return encode(tools)
 }
 
-// functionList converts tool definitions to the "function" objects of OpenAI's format.
-func functionList(defs []model.ToolDefinition) ([]any, error) {
-	var list []any
+// functionList converts tool definitions to the "function" objects of OpenAI's form.
+func functionList(defs []model.ToolDefinition) ([]function, error) {
+	var list []function
 	for _, d := range defs {
 		parameters, ok := compact(d.Parameters)
 		if !ok {
 			return nil, skipf("the parameters of the tool %.40q are not valid JSON", d.Name)
 		}
-		list = append(list, object{{"name", d.Name}, {"description", d.Description}, {"parameters", parameters}})
+		list = append(list, function{d.Name, d.Description, parameters})
 	}
 	return list, nil
 }
@@ -185,34 +192,34 @@ func (w *writer) wholeConversation(item *Item) ([]turn, error) {
 }
 
 // chat returns one row with all messages of an attempt, for OpenAI and Axolotl.
-func (w *writer) chat(items []*Item) ([]object, error) {
+func (w *writer) chat(items []*Item) ([]any, error) {
 	turns, err := w.wholeConversation(items[0])
 	if err != nil {
 		return nil, err
 	}
-	r, err := w.newRow(items[0], turns)
-	return []object{append(r, metadata(items[0], "")...)}, err
+	r, err := w.newRow(items[0])
+	if err == nil {
+		r.Messages, err = w.messages(turns)
+	}
+	return []any{r}, err
 }
 
 // steps returns a row per trained reply, for PromptCompletion and KTO. With
 // CompletionRest it returns only one row. For KTO, rows have a label.
-func (w *writer) steps(items []*Item) ([]object, error) {
+func (w *writer) steps(items []*Item) ([]any, error) {
 	item := items[0]
-	label, valid := verdictLabel(item.Verdict)
-	if w.format.name == KTO && !valid {
-		return nil, SkipReason(skipNoVerdict)
+	r, err := w.newRow(item)
+	if err != nil {
+		return nil, err
 	}
-	newRow := func(number int, prompt, rest []turn) (object, error) {
-		r, err := w.newRow(item, prompt, rest)
-		if w.format.name == KTO {
-			r = append(r, member{"label", label})
+	if w.format.name == KTO {
+		label, valid := verdictLabel(item.Verdict)
+		if !valid {
+			return nil, SkipReason(skipNoVerdict)
 		}
-		r = append(r, metadata(item, "")...)
-		if number > 0 {
-			r = append(r, member{"step", int64(number)})
-		}
-		return r, err
+		r.Label = &label
 	}
+	var steps []step
 	if w.opts.Completion == CompletionRest {
 		turns, err := w.wholeConversation(item)
 		if err != nil {
@@ -220,16 +227,16 @@ func (w *writer) steps(items []*Item) ([]object, error) {
 		}
 		firstTrained := slices.IndexFunc(turns, func(t turn) bool { return t.trained })
 		w.losses[noteTrainsObservations]++
-		r, err := newRow(0, turns[:firstTrained], turns[firstTrained:])
-		return []object{r}, err
-	}
-	steps, err := trainedSteps(item, w.opts)
-	if err != nil {
+		steps = []step{{prompt: turns[:firstTrained], completion: turns[firstTrained:]}}
+	} else if steps, err = trainedSteps(item, w.opts); err != nil {
 		return nil, err
 	}
-	var rows []object
+	var rows []any
 	for _, s := range steps {
-		r, err := newRow(s.number, s.prompt, []turn{s.reply})
+		r.Step = int64(s.number)
+		if r.Prompt, err = w.messages(s.prompt); err == nil {
+			r.Completion, err = w.messages(s.completion)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -265,7 +272,7 @@ type candidate struct {
 // pairs returns rows for pairs of a resolved and an unresolved attempt on an instance. It
 // pairs the attempts in order, and uses those of the shorter list repeatedly, so that it
 // tries each attempt in at least one pair. Attempts in no row are stored in w.unpaired.
-func (w *writer) pairs(items []*Item) ([]object, error) {
+func (w *writer) pairs(items []*Item) ([]any, error) {
 	w.unpaired = map[*Item]SkipReason{}
 	var chosen, rejected []candidate
 	for _, item := range items {
@@ -289,7 +296,7 @@ func (w *writer) pairs(items []*Item) ([]object, error) {
 	if len(chosen) == 0 || len(rejected) == 0 {
 		return nil, nil
 	}
-	var rows []object
+	var rows []any
 	paired := map[*Item]bool{}
 	for i := range max(len(chosen), len(rejected)) {
 		resolved, unresolved := chosen[i%len(chosen)], rejected[i%len(rejected)]
@@ -313,30 +320,39 @@ func (w *writer) pairs(items []*Item) ([]object, error) {
 
 // pair returns the row for the pair of a resolved attempt a and an unresolved attempt b.
 // The prompt is the conversation before the first reply that differs.
-func (w *writer) pair(a, b candidate) (object, error) {
+func (w *writer) pair(a, b candidate) (pairRow, error) {
 	split := 0
 	for split < len(a.turns) && split < len(b.turns) && isEquivalent(a.turns[split], b.turns[split]) {
 		split++
 	}
 	switch {
 	case split == len(a.turns) || split == len(b.turns):
-		return nil, SkipReason("one attempt is a prefix of the other")
+		return pairRow{}, SkipReason("one attempt is a prefix of the other")
 	case a.turns[split].Role != model.Assistant || b.turns[split].Role != model.Assistant:
-		return nil, SkipReason("the prompts differ")
+		return pairRow{}, SkipReason("the prompts differ")
 	case !a.turns[split].trained || !b.turns[split].trained:
-		return nil, SkipReason("one of the first different replies is not trained on")
+		return pairRow{}, SkipReason("one of the first different replies is not trained on")
 	case !slices.EqualFunc(a.item.Header.Tools, b.item.Header.Tools, func(x, y model.ToolDefinition) bool {
 		return x.Name == y.Name && string(x.Parameters) == string(y.Parameters)
 	}):
-		return nil, SkipReason("the tools differ")
+		return pairRow{}, SkipReason("the tools differ")
 	}
 	chosen, rejected := a.turns[split:split+1], b.turns[split:split+1]
 	if w.opts.Completion == CompletionRest {
 		chosen, rejected = a.turns[split:], b.turns[split:]
 		w.losses[noteTrainsObservations] += 2
 	}
-	r, err := w.newRow(a.item, a.turns[:split], chosen, rejected)
-	return append(append(r, metadata(a.item, "")...), metadata(b.item, rejectedPrefix)...), err
+	r, err := w.newRow(a.item)
+	for _, part := range []struct {
+		to    *[]message
+		turns []turn
+	}{{&r.Prompt, a.turns[:split]}, {&r.Chosen, chosen}, {&r.Rejected, rejected}} {
+		if err == nil {
+			*part.to, err = w.messages(part.turns)
+		}
+	}
+	m := metadataOf(b.item)
+	return pairRow{r, m.Attempt, m.Model, m.Verdict, m.Reward, m.Steps, m.Tokens, m.Autosubmitted, m.SHA256}, err
 }
 
 // isEquivalent reports whether two turns are the same for a model. It ignores tool call

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,54 +18,70 @@ import (
 type shards struct {
 	opts       Options
 	dir        string
-	splits     []string // in the order of output files
-	schema     *schema  // of parquet files; nil for JSON lines
-	enc        *encoder
+	splits     []string          // in the order of output files
+	columns    parquet.Node      // of parquet files; nil for JSON lines
 	openShards map[string]*shard // by split
 	counts     map[string]int    // number of files by split
 	closed     []*shard
 }
 
-// shard is a file with rows.
+// shard is a file with rows of a split.
 type shard struct {
-	File
-	number    int // within the split, from 1
-	f         *os.File
-	rows      rowWriter
+	outFile
+	number    int   // within the split, from 1
 	jsonBytes int64 // size of the rows as JSON
 }
 
-// jsonLines writes rows as JSON lines.
-type jsonLines struct{ *bufio.Writer }
+// outFile is an output file with rows.
+type outFile struct {
+	File
+	f      *os.File
+	buffer *bufio.Writer
+	rows   rowWriter
+}
 
-func (l *jsonLines) write(_ parquet.Row, line []byte) error {
-	_, err := l.Write(line)
+// createFile creates a file for parquet with these columns or, if columns is nil, for text.
+func createFile(dir, name string, columns parquet.Node) (outFile, error) {
+	f, err := os.Create(filepath.Join(dir, name)) //nolint:gosec // G304: a name of ours in the temporary folder
+	if err != nil {
+		return outFile{}, err
+	}
+	o := outFile{File: File{Name: name}, f: f, buffer: bufio.NewWriterSize(f, 64<<10)} // longer rows bypass the buffer
+	o.rows = jsonLines{o.buffer}
+	if columns != nil {
+		o.rows = newParquetWriter(o.buffer, columns)
+	}
+	return o, nil
+}
+
+// finish writes what is buffered and closes the file.
+func (o *outFile) finish() error {
+	err := errors.Join(o.rows.close(), o.buffer.Flush())
+	if info, serr := o.f.Stat(); serr == nil {
+		o.Bytes = info.Size()
+	}
+	return errors.Join(err, o.f.Sync(), o.f.Close())
+}
+
+// jsonLines writes rows as JSON lines.
+type jsonLines struct{ w io.Writer }
+
+func (l jsonLines) write(line []byte) error {
+	_, err := l.w.Write(append(line, '\n'))
 	return err
 }
 
-func (l *jsonLines) close() error { return l.Flush() }
+func (l jsonLines) close() error { return nil }
 
-// put writes rows to a split. If a row does not fit the schema, put writes no row.
-func (s *shards) put(split string, rows []object) error {
-	var converted []parquet.Row
-	for _, r := range rows {
-		var values parquet.Row
-		if s.schema != nil {
-			var err error
-			if values, err = s.schema.convert(r); err != nil {
-				return err
-			}
-		}
-		converted = append(converted, values)
-	}
+// put writes rows to a split.
+func (s *shards) put(split string, rows []any) error {
 	split = cmp.Or(split, s.splits[0])
-	for i, r := range rows {
-		s.enc.buf.Reset()
-		if err := s.enc.encode(r); err != nil {
-			return err
+	for _, r := range rows {
+		line, err := encode(r)
+		if err == nil {
+			err = s.write(split, line)
 		}
-		s.enc.buf.WriteByte('\n')
-		if err := s.write(split, converted[i], s.enc.buf.Bytes()); err != nil {
+		if err != nil {
 			return fmt.Errorf("write rows: %w", err)
 		}
 	}
@@ -73,12 +90,12 @@ func (s *shards) put(split string, rows []object) error {
 
 // write writes a row to the open file of a split. It starts a new file if the row would
 // exceed the limits of the open one. A single row may exceed ShardBytes.
-func (s *shards) write(split string, row parquet.Row, line []byte) error {
+func (s *shards) write(split string, line []byte) error {
 	sh, err := s.openShard(split)
 	if err != nil {
 		return err
 	}
-	size := int64(len(line))
+	size := int64(len(line) + 1)
 	if sh.Rows > 0 && (s.opts.ShardRows > 0 && sh.Rows >= s.opts.ShardRows || s.opts.ShardBytes > 0 && sh.jsonBytes+size > s.opts.ShardBytes) {
 		if err := s.closeShard(split); err != nil {
 			return err
@@ -89,7 +106,7 @@ func (s *shards) write(split string, row parquet.Row, line []byte) error {
 	}
 	sh.Rows++
 	sh.jsonBytes += size
-	return sh.rows.write(row, line)
+	return sh.rows.write(line)
 }
 
 // openShard returns the open file of a split, and creates it if there is none.
@@ -98,19 +115,14 @@ func (s *shards) openShard(split string) (*shard, error) {
 		return sh, nil
 	}
 	s.counts[split]++
-	sh := &shard{number: s.counts[split]}
-	sh.Split = split
-	var err error
-	if sh.f, err = os.Create(filepath.Join(s.dir, fmt.Sprintf("%s-%d.partial", split, sh.number))); err != nil {
+	number := s.counts[split]
+	f, err := createFile(s.dir, fmt.Sprintf("%s-%d.partial", split, number), s.columns)
+	if err != nil {
 		return nil, err
 	}
-	if s.schema != nil {
-		sh.rows = s.schema.newWriter(sh.f)
-	} else {
-		sh.rows = &jsonLines{bufio.NewWriterSize(sh.f, 64<<10)} // rows that are longer bypass the buffer
-	}
-	s.openShards[split] = sh
-	return sh, nil
+	f.Split = split
+	s.openShards[split] = &shard{outFile: f, number: number}
+	return s.openShards[split], nil
 }
 
 // closeShard closes the open file of a split.
@@ -118,11 +130,7 @@ func (s *shards) closeShard(split string) error {
 	sh := s.openShards[split]
 	delete(s.openShards, split)
 	s.closed = append(s.closed, sh)
-	err := sh.rows.close()
-	if info, serr := sh.f.Stat(); serr == nil {
-		sh.Bytes = info.Size()
-	}
-	return errors.Join(err, sh.f.Sync(), sh.f.Close())
+	return sh.outFile.finish()
 }
 
 // finish closes all files and gives them their final names. If files are limited in size,
@@ -139,7 +147,7 @@ func (s *shards) finish() ([]File, error) {
 		}
 	}
 	suffix := ".jsonl"
-	if s.schema != nil {
+	if s.columns != nil {
 		suffix = ".parquet"
 	}
 	slices.SortStableFunc(s.closed, func(a, b *shard) int {

@@ -1,12 +1,10 @@
 package export
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/minibench/mini/model"
@@ -16,41 +14,41 @@ import (
 // observation that LLaMA-Factory allows. LLaMA-Factory uses the same separator.
 const resultSeparator = "\n</tool_response>\n<tool_response>\n"
 
-// sharegptTurn is a message in LLaMA-Factory's format. from is alternately "human" or
+// sharegptRow is a row in LLaMA-Factory's format.
+type sharegptRow struct {
+	Conversations []sharegptTurn `json:"conversations"`
+	System        string         `json:"system"`
+	Tools         string         `json:"tools"` // JSON; empty if there are no tools
+	metadata
+}
+
+// sharegptTurn is a message in LLaMA-Factory's format. From is alternately "human" or
 // "observation", and "gpt" or "function_call".
-type sharegptTurn struct{ from, value string }
+type sharegptTurn struct {
+	From  string `json:"from"`
+	Value string `json:"value"`
+}
 
 // sharegpt returns one row with all messages of an attempt.
-func (w *writer) sharegpt(items []*Item) ([]object, error) {
-	item := items[0]
-	turns, err := w.wholeConversation(item)
+func (w *writer) sharegpt(items []*Item) ([]any, error) {
+	turns, err := w.wholeConversation(items[0])
 	if err != nil {
 		return nil, err
 	}
-	system := ""
+	r := sharegptRow{metadata: metadataOf(items[0])}
 	if turns[0].Role == model.System {
-		system, turns = turns[0].Content, turns[1:]
+		r.System, turns = turns[0].Content, turns[1:]
 	}
-	sharegptTurns, err := w.sharegptTurns(turns)
-	if err != nil {
+	if r.Conversations, err = w.sharegptTurns(turns); err != nil {
 		return nil, err
 	}
-	conversations := []any{}
-	for _, s := range sharegptTurns {
-		conversations = append(conversations, object{{"from", s.from}, {"value", s.value}})
+	functions, err := functionList(items[0].Header.Tools)
+	if err == nil && len(functions) > 0 {
+		var text []byte
+		text, err = encode(functions)
+		r.Tools = string(text)
 	}
-	var tools []byte // written as a string; empty if there are no tools
-	if len(item.Header.Tools) > 0 {
-		list, err := functionList(item.Header.Tools)
-		if err != nil {
-			return nil, err
-		}
-		if tools, err = encode(list); err != nil {
-			return nil, err
-		}
-	}
-	r := object{{"conversations", conversations}, {"system", system}, {"tools", string(tools)}}
-	return []object{append(r, metadata(item, "")...)}, nil
+	return []any{r}, err
 }
 
 // sharegptTurns converts turns and checks that they alternate.
@@ -62,8 +60,8 @@ func (w *writer) sharegptTurns(turns []turn) ([]sharegptTurn, error) {
 			w.losses[lossImages] += len(t.Images)
 		}
 		switch {
-		case t.Role == model.Tool && len(out) > 0 && out[len(out)-1].from == "observation":
-			out[len(out)-1].value += resultSeparator + t.Content
+		case t.Role == model.Tool && len(out) > 0 && out[len(out)-1].From == "observation":
+			out[len(out)-1].Value += resultSeparator + t.Content
 			w.losses[lossJoinedResults]++
 		case t.Role == model.Tool:
 			out = append(out, sharegptTurn{"observation", t.Content})
@@ -82,8 +80,8 @@ func (w *writer) sharegptTurns(turns []turn) ([]sharegptTurn, error) {
 		}
 	}
 	for i, s := range out {
-		if isPrompt := s.from == "human" || s.from == "observation"; isPrompt != (i%2 == 0) {
-			return nil, skipf("%s does not alternate, so LLaMA-Factory would skip the row", s.from)
+		if isPrompt := s.From == "human" || s.From == "observation"; isPrompt != (i%2 == 0) {
+			return nil, skipf("%s does not alternate, so LLaMA-Factory would skip the row", s.From)
 		}
 	}
 	return out, nil
@@ -112,13 +110,13 @@ func (w *writer) functionCall(t *turn) (string, error) {
 		}
 		reasoning += text
 	}
-	var calls []any
+	var calls []calledFunction
 	for _, c := range t.ToolCalls {
 		args, ok := compactObject(c.Arguments)
 		if !ok {
 			return "", SkipReason("tool call arguments that are not a JSON object, which LLaMA-Factory does not accept")
 		}
-		calls = append(calls, object{{"name", c.Name}, {"arguments", args}})
+		calls = append(calls, calledFunction{c.Name, args})
 	}
 	var value any = calls
 	if len(calls) == 1 {
@@ -134,31 +132,24 @@ func (w *writer) functionCall(t *turn) (string, error) {
 // writeDatasetInfo writes LLaMA-Factory's dataset_info.json, which registers each file as
 // a dataset: mini_train, mini_val and so on.
 func writeDatasetInfo(dir string, files []File) error {
-	info := object{}
+	info := map[string]any{}
 	for _, f := range files {
 		name := strings.TrimSuffix(strings.TrimSuffix(f.Name, ".jsonl"), ".parquet")
-		info = append(info, member{"mini_" + strings.ReplaceAll(name, "-", "_"), object{
-			{"file_name", f.Name},
-			{"formatting", "sharegpt"},
-			{"columns", object{{"messages", "conversations"}, {"system", "system"}, {"tools", "tools"}}},
-			{"tags", object{
-				{"role_tag", "from"},
-				{"content_tag", "value"},
-				{"user_tag", "human"},
-				{"assistant_tag", "gpt"},
-				{"observation_tag", "observation"},
-				{"function_tag", "function_call"},
-			}},
-		}})
+		info["mini_"+strings.ReplaceAll(name, "-", "_")] = struct {
+			FileName   string          `json:"file_name"`
+			Formatting string          `json:"formatting"`
+			Columns    json.RawMessage `json:"columns"`
+			Tags       json.RawMessage `json:"tags"`
+		}{
+			f.Name, "sharegpt",
+			json.RawMessage(`{"messages": "conversations", "system": "system", "tools": "tools"}`),
+			json.RawMessage(`{"role_tag": "from", "content_tag": "value", "user_tag": "human", "assistant_tag": "gpt",
+				"observation_tag": "observation", "function_tag": "function_call"}`),
+		}
 	}
-	slices.SortFunc(info, func(a, b member) int { return strings.Compare(a.name, b.name) })
-	data, err := encode(info)
+	data, err := json.MarshalIndent(info, "", "  ")
 	if err != nil {
 		return fmt.Errorf("write dataset_info.json: %w", err)
 	}
-	var indented bytes.Buffer
-	if err := json.Indent(&indented, append(data, '\n'), "", "  "); err != nil {
-		return fmt.Errorf("write dataset_info.json: %w", err)
-	}
-	return os.WriteFile(filepath.Join(dir, "dataset_info.json"), indented.Bytes(), 0o644) //nolint:gosec // results are for sharing
+	return os.WriteFile(filepath.Join(dir, "dataset_info.json"), append(data, '\n'), 0o644) //nolint:gosec // results are for sharing
 }

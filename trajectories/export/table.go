@@ -1,16 +1,15 @@
 package export
 
 import (
-	"bufio"
 	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/parquet-go/parquet-go"
 
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/trajectories"
@@ -100,61 +99,55 @@ func (t *tables) close() {
 
 // tableFile is a CSV or parquet file.
 type tableFile struct {
-	File
-	f       *os.File
-	buffer  *bufio.Writer
-	csv     *csv.Writer // nil for parquet
-	schema  *schema
-	parquet *parquetWriter
-	enc     *encoder
+	outFile
+	csv *csv.Writer // nil for parquet
 }
 
 func newTableFile(dir, name string, row []cell, asParquet bool) (*tableFile, error) {
-	t := &tableFile{enc: newEncoder()}
-	t.Name = name + map[bool]string{false: ".csv", true: ".parquet"}[asParquet]
-	var err error
-	if t.f, err = os.Create(filepath.Join(dir, t.Name)); err != nil { //nolint:gosec // G304: a fixed name in the temporary folder
-		return nil, err
-	}
-	t.buffer = bufio.NewWriterSize(t.f, 64<<10)
-	var columns []column
+	var nodes []parquet.Node
 	var head []string
 	for _, c := range row {
-		columns, head = append(columns, c.column), append(head, c.name)
+		nodes, head = append(nodes, c.node), append(head, c.name)
 	}
 	if asParquet {
-		t.schema = newSchema(columns)
-		t.parquet = t.schema.newWriter(t.buffer)
-		return t, nil
+		f, err := createFile(dir, name+".parquet", groupOf(head, nodes))
+		return &tableFile{outFile: f}, err
 	}
-	t.csv = csv.NewWriter(t.buffer)
+	f, err := createFile(dir, name+".csv", nil)
+	if err != nil {
+		return nil, err
+	}
+	t := &tableFile{f, csv.NewWriter(f.buffer)}
 	return t, t.csv.Write(head)
 }
 
 // write writes a row.
 func (t *tableFile) write(row []cell) error {
 	t.Rows++
-	var fields []string
-	var o object
-	for _, c := range row {
-		if t.csv != nil {
-			fields = append(fields, csvField(c.value))
-		} else {
-			o = append(o, member{c.name, c.value})
-		}
-	}
 	if t.csv != nil {
+		var fields []string
+		for _, c := range row {
+			fields = append(fields, csvField(c.value))
+		}
 		return t.csv.Write(fields)
 	}
-	converted, err := t.schema.convert(o)
+	values := map[string]any{}
+	for _, c := range row {
+		values[c.name] = c.value
+	}
+	line, err := encode(values)
 	if err != nil {
 		return err
 	}
-	t.enc.buf.Reset()
-	if err := t.enc.encode(o); err != nil {
-		return err
+	return t.rows.write(line)
+}
+
+// finish completes the file.
+func (t *tableFile) finish() error {
+	if t.csv != nil {
+		t.csv.Flush()
 	}
-	return t.parquet.write(converted, t.enc.buf.Bytes())
+	return t.outFile.finish() // also returns errors of the CSV writer's buffer
 }
 
 // csvField formats a value. Null is empty. Programs that read CSV stop at NUL, or
@@ -171,38 +164,37 @@ func csvField(v any) string {
 	return fmt.Sprint(v)
 }
 
-// finish writes what is buffered and closes the file.
-func (t *tableFile) finish() error {
-	var err error
-	if t.csv != nil {
-		t.csv.Flush()
-		err = t.csv.Error()
-	} else {
-		err = t.parquet.close()
-	}
-	err = errors.Join(err, t.buffer.Flush())
-	if info, serr := t.f.Stat(); serr == nil {
-		t.Bytes = info.Size()
-	}
-	return errors.Join(err, t.f.Sync(), t.f.Close())
-}
-
 // cell is a column with its value in a row; nil is null.
 type cell struct {
-	column
+	name  string
+	node  parquet.Node
 	value any
 }
 
-func textCell(name string, value any) cell { return cell{column{name: name}, value} }
-func intCell(name string, value any) cell  { return cell{column{name: name, kind: intKind}, value} }
+func textCell(name, value string) cell { return cell{name, parquet.String(), value} }
 
-func floatCell(name string, value any) cell { return cell{column{name: name, kind: floatKind}, value} }
+// knownText is null for the empty text.
+func knownText(name, value string) cell {
+	c := textCell(name, value)
+	if value == "" {
+		c.value = nil
+	}
+	return c
+}
 
-func boolCell(name string, value any) cell { return cell{column{name: name, kind: boolKind}, value} }
+func intCell(name string, value any) cell { return cell{name, parquet.Int(64), value} }
+
+func floatCell(name string, value any) cell {
+	return cell{name, parquet.Leaf(parquet.DoubleType), value}
+}
+
+func boolCell(name string, value any) cell {
+	return cell{name, parquet.Leaf(parquet.BooleanType), value}
+}
 
 // timeCell is null for the zero time.
 func timeCell(name string, t time.Time) cell {
-	c := cell{column: column{name: name, kind: timeKind}}
+	c := cell{name: name, node: parquet.Timestamp(parquet.Microsecond)}
 	if !t.IsZero() {
 		c.value = t
 	}
@@ -240,11 +232,15 @@ func count(b bool) int64 {
 }
 
 func (s *instanceSum) row() []cell {
+	requested := intCell("requested", int64(s.requested))
+	if s.requested == 0 {
+		requested.value = nil
+	}
 	return append([]cell{
-		textCell("run", orNull(s.run)),
+		knownText("run", s.run),
 		textCell("instance_id", s.instance),
-		textCell("repo", orNull(s.repo)),
-		intCell("requested", orNull(int64(s.requested))),
+		knownText("repo", s.repo),
+		requested,
 		intCell("repetitions", int64(len(s.repetitions))),
 		intCell("attempts", s.attempts),
 		intCell("judged", s.judged),

@@ -80,20 +80,24 @@ func newAttemptRow(item *Item) *attemptRow {
 }
 
 func (a *attemptRow) row() []cell {
+	reward := floatCell("reward", nil)
+	if a.Reward != nil {
+		reward.value = *a.Reward
+	}
 	row := append([]cell{
-		textCell("run", orNull(a.source.Run)),
+		knownText("run", a.source.Run),
 		textCell("instance_id", a.InstanceID),
-		textCell("repo", orNull(a.Repo)),
+		knownText("repo", a.Repo),
 		intCell("attempt", int64(a.Number)),
 		intCell("repetition", int64(a.Repetition)),
 		boolCell("selected", a.Selected),
-		textCell("model", orNull(a.Header.ModelName)),
-		textCell("class", orNull(string(a.outcome.Class))),
-		textCell("exit_status", orNull(a.outcome.ExitStatus)),
-		textCell("error", orNull(a.outcome.Error)),
-		textCell("verdict", orNull(a.Verdict)),
-		floatCell("reward", a.rewardOrNull()),
-		textCell("flags", orNull(strings.Join(a.Flags, " "))),
+		knownText("model", a.Header.ModelName),
+		knownText("class", string(a.outcome.Class)),
+		knownText("exit_status", a.outcome.ExitStatus),
+		knownText("error", a.outcome.Error),
+		knownText("verdict", a.Verdict),
+		reward,
+		knownText("flags", strings.Join(a.Flags, " ")),
 		boolCell("autosubmitted", a.autosubmitted()),
 	}, a.cells()...)
 	t := a.outcome.Times
@@ -213,7 +217,7 @@ func (s *stepRow) row() []cell {
 	}
 	ofCommands := len(s.executed) > 0
 	return []cell{
-		textCell("run", orNull(s.source.Run)),
+		knownText("run", s.source.Run),
 		textCell("instance_id", s.InstanceID),
 		intCell("attempt", int64(s.Number)),
 		intCell("repetition", int64(s.Repetition)),
@@ -221,7 +225,7 @@ func (s *stepRow) row() []cell {
 		timeCell("time", s.start()),
 		boolCell("inherited", s.isInherited()),
 		intCell("commands", int64(len(s.entry.Actions))),
-		textCell("command", orNull(strings.Join(s.entry.Actions, "\n"))),
+		knownText("command", strings.Join(s.entry.Actions, "\n")),
 		intCell("exit_code", s.exitCode()),
 		ifKnown(ofCommands, boolCell("timed_out", commands.TimedOut)),
 		boolCell("failed", s.failed()),

@@ -23,7 +23,6 @@ const (
 	formatMessages format = "openai-messages" // an object with a list of messages
 	formatMessage  format = "a message"       // an element of a list of messages
 	formatEvent    format = "an event"        // an element of a list of OpenHands events
-	formatRows     format = "a list"          // a list of messages, events or conversations
 )
 
 // isJournal reports whether a line is the header of a journal of any version.
@@ -35,42 +34,32 @@ func isJournal(line []byte) bool {
 	return json.Unmarshal(line, &r) == nil && r.ID > 0 && r.Type == trajectories.TypeHeader
 }
 
-// detectFormat detects the format of a value by its field names. It examines nested values
+// detectFormat detects the format of an object by its field names. It examines nested values
 // only if necessary, since the reader of the format reports errors in them.
 func detectFormat(data []byte) format {
-	data = bytes.TrimSpace(data)
-	if bytes.HasPrefix(data, []byte("[")) {
-		return formatRows
-	}
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(data, &fields) != nil {
-		return formatNone
-	}
-	has := func(names ...string) bool {
-		return slices.ContainsFunc(names, func(name string) bool { _, ok := fields[name]; return ok })
-	}
+	fields := objectFields(data)
+	has := func(names ...string) bool { return hasField(fields, names...) }
 	switch {
 	case has("trajectory_format"):
 		return formatMini
 	case strings.HasPrefix(asString(fields["schema_version"]), "ATIF"), has("steps") && has("agent"):
 		return formatATIF
 	case has("trajectory") && !has("messages") && asString(fields["trajectory"]) == "": // a string would be a file name
-		if firstElementFormat(fields["trajectory"]) == formatMessage {
+		if elementFormat(fields["trajectory"]) == formatMessage {
 			return formatMessages
 		}
 		return formatSWE
 	case has("history"):
-		if firstElementFormat(fields["history"]) == formatMessage {
+		if elementFormat(fields["history"]) == formatMessage {
 			return formatSWE
 		}
 		return formatEvents
+	case has("messages") && hasField(objectFields(fields["info"]), "mini_version", "model_stats"):
+		return formatMini
 	case has("messages", "conversations"):
-		if info := fields["info"]; has("messages") && hasField(info, "mini_version", "model_stats") {
-			return formatMini
-		}
 		list := fields[messagesField(fields)]
 		var items []map[string]json.RawMessage
-		if firstElementFormat(list) == formatMessage || json.Unmarshal(list, &items) != nil || len(items) == 0 {
+		if elementFormat(list) == formatMessage || json.Unmarshal(list, &items) != nil || len(items) == 0 {
 			return formatMessages // the reader reports errors in the list
 		}
 	case has("role"), has("from") && has("value"), asString(fields["object"]) == "response", asString(fields["type"]) == "function_call_output":
@@ -81,36 +70,49 @@ func detectFormat(data []byte) format {
 	return formatNone
 }
 
+func isList(data []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) }
+
+// elementFormat returns the format of the first element of a list. A pair of an action and
+// its observation is an event.
+func elementFormat(list json.RawMessage) format {
+	first := firstElement(list)
+	f := detectFormat(first)
+	if f == formatNone && detectFormat(firstElement(first)) == formatEvent {
+		return formatEvent
+	}
+	return f
+}
+
+// firstElement returns the first element of a list, or nil.
+func firstElement(list json.RawMessage) (item json.RawMessage) {
+	d := json.NewDecoder(bytes.NewReader(list))
+	if open, err := d.Token(); err != nil || open != json.Delim('[') || !d.More() || d.Decode(&item) != nil {
+		return nil
+	}
+	return item
+}
+
 // messagesField returns the name of the field with the messages of a conversation.
 func messagesField(fields map[string]json.RawMessage) string {
 	for _, name := range []string{"messages", "conversations"} {
-		if _, ok := fields[name]; ok {
+		if hasField(fields, name) {
 			return name
 		}
 	}
 	return "trajectory"
 }
 
-// hasField reports whether an object has one of the fields.
-func hasField(object json.RawMessage, names ...string) bool {
-	var fields map[string]json.RawMessage
+// objectFields returns the fields of an object, or nil.
+func objectFields(object json.RawMessage) (fields map[string]json.RawMessage) {
 	if json.Unmarshal(object, &fields) != nil {
-		return false
+		return nil
 	}
-	return slices.ContainsFunc(names, func(name string) bool { _, ok := fields[name]; return ok })
+	return fields
 }
 
-// firstElementFormat returns the format of the first element of a list, or formatNone.
-func firstElementFormat(list json.RawMessage) format {
-	d := json.NewDecoder(bytes.NewReader(list))
-	if open, err := d.Token(); err != nil || open != json.Delim('[') || !d.More() {
-		return formatNone
-	}
-	var item json.RawMessage
-	if d.Decode(&item) != nil {
-		return formatNone
-	}
-	return detectFormat(item)
+// hasField reports whether an object has one of the fields.
+func hasField(fields map[string]json.RawMessage, names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { _, ok := fields[name]; return ok })
 }
 
 // asString returns the string in raw, or "" if raw is not a string.
@@ -122,11 +124,12 @@ func asString(raw json.RawMessage) string {
 
 // readDocument reads a file that is one JSON value, and yields its attempts.
 func readDocument(src source, data []byte, yield func(*File, error) bool) {
-	if len(bytes.TrimSpace(data)) == 0 {
+	f := elementFormat(data)
+	switch {
+	case len(bytes.TrimSpace(data)) == 0:
 		return
-	}
-	if f := detectFormat(data); f != formatRows {
-		yield(readObject(src, f, data))
+	case !isList(data), f == formatMessage, f == formatEvent:
+		yield(readRow(src, data))
 		return
 	}
 	var list []json.RawMessage
@@ -136,17 +139,6 @@ func readDocument(src source, data []byte, yield func(*File, error) bool) {
 	}
 	if len(list) == 0 {
 		yield(nil, fmt.Errorf("%w: an empty list", ErrUnknownFormat))
-		return
-	}
-	switch f := detectFormat(list[0]); f {
-	case formatMessage, formatEvent:
-		yield(readList(src, f, list))
-		return
-	case formatRows:
-		if firstElementFormat(list[0]) == formatEvent { // each event is a pair of an action and its observation
-			yield(readList(src, formatEvent, list))
-			return
-		}
 	}
 	for i, item := range list {
 		src.row = i + 1
@@ -162,20 +154,14 @@ func readDocument(src source, data []byte, yield func(*File, error) bool) {
 
 // readRow reads a value that is one conversation.
 func readRow(src source, data []byte) (*File, error) {
-	f := detectFormat(data)
-	if f != formatRows {
-		return readObject(src, f, data)
+	if isList(data) {
+		var list []json.RawMessage
+		if err := json.Unmarshal(data, &list); err != nil {
+			return nil, explainJSON(err)
+		}
+		return readList(src, elementFormat(data), list)
 	}
-	var list []json.RawMessage
-	if err := json.Unmarshal(data, &list); err != nil {
-		return nil, explainJSON(err)
-	}
-	return readList(src, firstElementFormat(data), list)
-}
-
-// readObject reads an object of format f.
-func readObject(src source, f format, data []byte) (*File, error) {
-	switch f {
+	switch f := detectFormat(data); f {
 	case formatMini:
 		return readMini(src, data)
 	case formatMessages:
@@ -196,7 +182,7 @@ func readObject(src source, f format, data []byte) (*File, error) {
 func readList(src source, f format, list []json.RawMessage) (*File, error) {
 	switch f {
 	case formatMessage:
-		return readMessageList(src, list)
+		return newBuilder(src, string(formatMessages)).messages(list, ending{})
 	case formatEvent:
 		return readEvents(src, list)
 	}

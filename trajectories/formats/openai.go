@@ -38,11 +38,6 @@ func readMessages(src source, data []byte) (*File, error) {
 	return b.messages(list, ending{status: asString(fields["exit_status"]), submission: patch})
 }
 
-// readMessageList reads a list of messages.
-func readMessageList(src source, list []json.RawMessage) (*File, error) {
-	return newBuilder(src, string(formatMessages)).messages(list, ending{})
-}
-
 // messages adds the records of all messages and returns the file. e is the ending if the
 // messages have none.
 func (b *builder) messages(list []json.RawMessage, e ending) (*File, error) {

@@ -40,7 +40,7 @@ func readHistory(src source, data []byte) (*File, error) {
 	}
 	b := newBuilder(src, string(formatEvents))
 	b.header.InstanceID, b.header.ModelName = row.ID, cmp.Or(row.Metadata.LLM.Model, row.Metadata.LLM1.Model)
-	b.addLoss("the dataset row and the instruction", boolInt(hasField(data, "instance", "instruction")))
+	b.addLoss("the dataset row and the instruction", boolInt(hasField(objectFields(data), "instance", "instruction")))
 	b.setExtra(data, "history", "instance_id", "instruction", "instance")
 	r := newEventReader(b)
 	if err := r.read(row.History); err != nil {

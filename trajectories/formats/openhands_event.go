@@ -1,7 +1,6 @@
 package formats
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -96,7 +95,7 @@ func newEventReader(b *builder) *eventReader {
 func (r *eventReader) read(list []json.RawMessage) error {
 	for i, item := range list {
 		events := []json.RawMessage{item}
-		if bytes.HasPrefix(bytes.TrimSpace(item), []byte("[")) { // an action and its observation
+		if isList(item) { // an action and its observation
 			if err := json.Unmarshal(item, &events); err != nil {
 				return fmt.Errorf("[%d]: %w", i, explainJSON(err))
 			}

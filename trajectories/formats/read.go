@@ -146,9 +146,8 @@ func hasMore(in *bufio.Reader) bool {
 		if err != nil {
 			return false
 		}
-		if !bytes.ContainsRune([]byte(" \t\r\n"), rune(c)) {
-			_ = in.UnreadByte()
-			return true
+		if !strings.ContainsRune(" \t\r\n", rune(c)) {
+			return in.UnreadByte() == nil
 		}
 	}
 }

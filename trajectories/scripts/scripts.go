@@ -5,6 +5,7 @@ package scripts
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"path/filepath"
@@ -33,30 +34,17 @@ func Parse(path string, data []byte) (*scripted.Script, error) {
 	switch ext := strings.ToLower(filepath.Ext(path)); {
 	case ext == ".jsonl":
 		return newScript(path, trajectories.Scan(path, bytes.NewReader(data)), false)
-	case ext == ".json" && isTrajectory(data):
+	case ext == ".json" && json.Valid(data):
 		f, err := formats.Read(path, data)
+		if errors.Is(err, formats.ErrUnknownFormat) {
+			break
+		}
 		if err != nil {
 			return nil, fmt.Errorf("load script %s: %w", path, err)
 		}
 		return newScript(path, f.Records, true)
 	}
 	return scripted.Parse(path, data)
-}
-
-// isTrajectory reports whether JSON data is a recorded attempt rather than a script. A
-// recorded attempt is an object with messages or a trajectory format, or a list whose
-// first element has a role.
-func isTrajectory(data []byte) bool {
-	var object map[string]json.RawMessage
-	if json.Unmarshal(data, &object) == nil {
-		return object["trajectory_format"] != nil || object["messages"] != nil
-	}
-	var list []json.RawMessage
-	if json.Unmarshal(data, &list) != nil || len(list) == 0 {
-		return false
-	}
-	var first map[string]json.RawMessage
-	return json.Unmarshal(list[0], &first) == nil && first["role"] != nil
 }
 
 // newScript returns a script with the replies of a recorded attempt, for any instance.

@@ -1,5 +1,6 @@
 // Package hubtest is a fake Hugging Face hub on loopback with the features that package hub
-// uses: revisions, paged listings, redirects to a file store and error responses. It can inject faults.
+// uses: revisions, paged listings, redirects to a file store and error responses. It can inject
+// faults.
 //
 //	s := hubtest.New(t)
 //	s.Add("org/name", hubtest.Commit(1), map[string][]byte{"data/test-00000-of-00001.parquet": data})
@@ -14,6 +15,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -54,12 +56,14 @@ type file struct {
 	data               []byte
 }
 
-func (f *file) large() bool { return f.sha256 != "" }
+type refusal struct {
+	status int
+	header http.Header
+}
 
 // Request is a request that was served.
 type Request struct {
-	CDN        bool // to the CDN, not to the hub
-	Method     string
+	CDN        bool   // to the CDN, not to the hub
 	Path       string // escaped, without the query
 	Authorized bool   // it had an Authorization header
 	Status     int
@@ -70,7 +74,7 @@ type Request struct {
 func New(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{t: t, repos: map[string]*repo{}, renamed: map[string]string{}, pageSize: 1000}
-	s.hub, s.cdn = httptest.NewServer(http.HandlerFunc(s.serveHub)), httptest.NewServer(http.HandlerFunc(s.serveCDN))
+	s.hub, s.cdn = httptest.NewServer(s.serve(false, s.hubHandler())), httptest.NewServer(s.serve(true, s.cdnHandler()))
 	s.URL, s.CDN = s.hub.URL, s.cdn.URL
 	t.Cleanup(s.Close)
 	return s
@@ -120,32 +124,70 @@ func GitSHA1(data []byte) string {
 
 // SetRevision sets a branch or tag to a commit.
 func (s *Server) SetRevision(name, revision, commit string) {
-	s.edit(name, func(r *repo) { r.revisions[revision] = commit })
+	s.set(func() { s.repos[name].revisions[revision] = commit })
 }
 
 // SetPrivate hides a repository from clients without the token.
-func (s *Server) SetPrivate(name string) { s.edit(name, func(r *repo) { r.private = true }) }
+func (s *Server) SetPrivate(name string) { s.set(func() { s.repos[name].private = true }) }
 
 // SetGated denies all clients access to a repository.
-func (s *Server) SetGated(name string) { s.edit(name, func(r *repo) { r.gated = true }) }
-
-func (s *Server) edit(name string, change func(*repo)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if r := s.repos[name]; r != nil {
-		change(r)
-	} else {
-		s.t.Errorf("hubtest: no repository %s", name)
-	}
-}
+func (s *Server) SetGated(name string) { s.set(func() { s.repos[name].gated = true }) }
 
 // Rename redirects requests for the old name of a repository to its new name.
-func (s *Server) Rename(from, to string) {
-	s.set(func() { s.renamed[from] = to })
-}
+func (s *Server) Rename(from, to string) { s.set(func() { s.renamed[from] = to }) }
 
 // SetToken sets the valid token. By default every token is rejected.
 func (s *Server) SetToken(token string) { s.set(func() { s.token = token }) }
+
+// Refuse answers the next n requests to the hub with a status. header contains pairs of
+// names and values.
+func (s *Server) Refuse(n, status int, header ...string) {
+	h := http.Header{}
+	for i := 0; i+1 < len(header); i += 2 {
+		h.Set(header[i], header[i+1])
+	}
+	s.set(func() { s.refusals = append(s.refusals, slices.Repeat([]refusal{{status, h}}, n)...) })
+}
+
+// RateLimit answers the next n requests with 429 and Retry-After.
+func (s *Server) RateLimit(n, seconds int) {
+	s.Refuse(n, http.StatusTooManyRequests, "Retry-After", strconv.Itoa(seconds))
+}
+
+// Truncate closes the connection of the next n file downloads after so many bytes.
+func (s *Server) Truncate(n int, after int64) {
+	s.set(func() { s.truncations = append(s.truncations, slices.Repeat([]int64{after}, n)...) })
+}
+
+// Corrupt changes a byte in the next n file downloads.
+func (s *Server) Corrupt(n int) { s.set(func() { s.corrupt = n }) }
+
+// PageSize sets the number of files per page of a listing; the default is 1000.
+func (s *Server) PageSize(n int) { s.set(func() { s.pageSize = n }) }
+
+// Throttle sends files in flushed chunks of so many bytes; 0 turns it off. After each chunk
+// the server calls onChunk with the number of bytes sent since the call of Throttle.
+// onChunk may be nil and may block.
+func (s *Server) Throttle(chunk int, onChunk func(sent int64)) {
+	s.set(func() { s.chunk, s.onChunk, s.sent = chunk, onChunk, 0 })
+}
+
+// Requests returns the requests since the last ResetRequests, in the order of their
+// responses.
+func (s *Server) Requests() (list []Request) {
+	s.set(func() { list = slices.Clone(s.requests) })
+	return list
+}
+
+// Downloads returns the downloads of files whose names have a suffix.
+func (s *Server) Downloads(suffix string) []Request {
+	return slices.DeleteFunc(s.Requests(), func(r Request) bool {
+		return !strings.HasSuffix(r.Path, suffix) || r.Status/100 == 3 || !strings.Contains(r.Path, "/resolve/")
+	})
+}
+
+// ResetRequests empties the list of requests.
+func (s *Server) ResetRequests() { s.set(func() { s.requests = nil }) }
 
 // set calls change with the lock held.
 func (s *Server) set(change func()) {

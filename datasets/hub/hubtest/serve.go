@@ -1,192 +1,235 @@
 package hubtest
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"math"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 )
 
-// answer is a response without the content of a file.
-type answer struct {
-	status int
-	header http.Header
-	body   []byte
-}
-
-func refuse(status int, code, message string) answer {
-	h := http.Header{"X-Error-Message": {message}}
-	if code != "" {
-		h.Set("X-Error-Code", code)
-	}
-	body, _ := json.Marshal(map[string]string{"error": message})
-	return answer{status, h, body}
-}
-
-func jsonAnswer(v any) answer {
-	body, err := json.Marshal(v)
-	if err != nil {
-		return refuse(http.StatusInternalServerError, "", err.Error())
-	}
-	return answer{http.StatusOK, http.Header{"Content-Type": {"application/json"}}, body}
-}
-
-func (s *Server) serveHub(w http.ResponseWriter, r *http.Request) {
-	f, a := s.route(r)
-	if f != nil {
-		s.send(w, r, f, false)
-		return
-	}
-	s.record(r, false, a.status)
-	for name, values := range a.header {
-		w.Header()[name] = values
-	}
-	w.WriteHeader(a.status)
-	_, _ = w.Write(a.body) // the client may be gone
-}
-
-// record adds a request to the list of requests.
-func (s *Server) record(r *http.Request, cdn bool, status int) {
-	s.set(func() {
-		s.requests = append(s.requests, Request{
-			CDN: cdn, Method: r.Method, Path: r.URL.EscapedPath(),
-			Authorized: r.Header.Get("Authorization") != "", Status: status,
-		})
+// serve returns a handler that records the requests.
+func (s *Server) serve(cdn bool, handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		request := Request{CDN: cdn, Path: r.URL.EscapedPath(), Authorized: r.Header.Get("Authorization") != ""}
+		handler.ServeHTTP(&writer{ResponseWriter: w, s: s, request: request, left: math.MaxInt64}, r)
 	})
 }
 
-// route returns a file to send, or another response.
-func (s *Server) route(r *http.Request) (*file, answer) {
+// writer is a ResponseWriter that records the request and applies the faults.
+type writer struct {
+	http.ResponseWriter
+	s       *Server
+	request Request
+	left    int64 // bytes until the connection is closed
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *writer) WriteHeader(status int) {
+	w.request.Status = status
+	w.s.set(func() { w.s.requests = append(w.s.requests, w.request) })
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (w *writer) Write(data []byte) (written int, err error) {
+	if w.request.Status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	for len(data) > 0 && err == nil {
+		if w.left == 0 {
+			panic(http.ErrAbortHandler) // closes the connection
+		}
+		n := int(min(int64(len(data)), w.left))
+		var onChunk func(int64)
+		var sent int64
+		w.s.set(func() {
+			if w.s.chunk > 0 {
+				n = min(n, w.s.chunk)
+			}
+			onChunk = w.s.onChunk
+			w.s.sent += int64(n)
+			sent = w.s.sent
+		})
+		if _, err = w.ResponseWriter.Write(data[:n]); err == nil {
+			err = http.NewResponseController(w.ResponseWriter).Flush()
+		}
+		data, written, w.left = data[n:], written+n, w.left-int64(n)
+		if onChunk != nil && err == nil && strings.Contains(w.request.Path, "/resolve/") {
+			onChunk(sent)
+		}
+	}
+	return written, err
+}
+
+// refuse answers with a status and an error of the hub.
+func refuse(w http.ResponseWriter, status int, code, message string) {
+	w.Header().Set("X-Error-Message", message)
+	if code != "" {
+		w.Header().Set("X-Error-Code", code)
+	}
+	w.WriteHeader(status)
+}
+
+func sendJSON(w http.ResponseWriter, v any) {
+	_ = json.NewEncoder(w).Encode(v) // the client may be gone
+}
+
+func (s *Server) hubHandler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /api/datasets", func(w http.ResponseWriter, _ *http.Request) { sendJSON(w, []any{}) })
+	mux.HandleFunc("GET /api/datasets/{org}/{name}/revision/{revision}", func(w http.ResponseWriter, r *http.Request) {
+		if _, commit, ok := s.find(w, r); ok {
+			sendJSON(w, map[string]string{"sha": commit})
+		}
+	})
+	mux.HandleFunc("GET /api/datasets/{org}/{name}/tree/{revision}", s.tree)
+	mux.HandleFunc("GET /datasets/{org}/{name}/resolve/{revision}/{path...}", s.resolve)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var refused *refusal
+		s.set(func() {
+			if len(s.refusals) > 0 {
+				refused, s.refusals = &s.refusals[0], s.refusals[1:]
+			}
+		})
+		switch {
+		case refused != nil:
+			maps.Copy(w.Header(), refused.header)
+			w.WriteHeader(refused.status)
+		case r.Header.Get("Authorization") != "" && !s.isAuthorized(r):
+			refuse(w, http.StatusUnauthorized, "", "Invalid credentials in Authorization header")
+		default:
+			mux.ServeHTTP(w, r)
+		}
+	})
+}
+
+func (s *Server) isAuthorized(r *http.Request) (authorized bool) {
+	s.set(func() { authorized = s.token != "" && r.Header.Get("Authorization") == "Bearer "+s.token })
+	return authorized
+}
+
+// find returns the files of the revision in a request, and its commit. If the client has no
+// access, find answers the request.
+func (s *Server) find(w http.ResponseWriter, r *http.Request) (files []*file, commit string, ok bool) {
+	authorized, name := s.isAuthorized(r), r.PathValue("org")+"/"+r.PathValue("name")
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if f, ok := pop(&s.refusals); ok {
-		return nil, answer{status: f.status, header: f.header}
-	}
-	token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
-	authorized := token != "" && token == s.token
-	if token != "" && !authorized {
-		return nil, refuse(http.StatusUnauthorized, "", "Invalid credentials in Authorization header")
-	}
-	parts := segments(r.URL)
-	switch {
-	case len(parts) == 2 && parts[0] == "api" && parts[1] == "datasets":
-		return nil, jsonAnswer([]any{})
-	case len(parts) > 5 && parts[0] == "api" && parts[1] == "datasets":
-		return nil, s.api(r, parts[2]+"/"+parts[3], parts[4], parts[5], authorized)
-	case len(parts) > 5 && parts[0] == "datasets" && parts[3] == "resolve":
-		return s.resolve(r, parts[1]+"/"+parts[2], parts[4], strings.Join(parts[5:], "/"), authorized)
-	}
-	return nil, refuse(http.StatusNotFound, "", "Sorry, we can't find the page you are looking for.")
-}
-
-// segments splits a path at its slashes, except escaped ones.
-func segments(u *url.URL) []string {
-	parts := strings.Split(strings.TrimPrefix(u.EscapedPath(), "/"), "/")
-	for i, p := range parts {
-		if plain, err := url.PathUnescape(p); err == nil {
-			parts[i] = plain
-		}
-	}
-	return parts
-}
-
-// find checks the access to a repository and returns the commit of a revision and its files.
-// If the repository is renamed, or they are not available to the client, it returns an answer
-// with a status.
-func (s *Server) find(r *http.Request, name, revision string, authorized bool) (files []*file, commit string, a answer) {
-	if to, ok := s.renamed[name]; ok {
-		location := strings.Replace(r.URL.RequestURI(), name, to, 1)
-		return nil, "", answer{status: http.StatusTemporaryRedirect, header: http.Header{"Location": {location}}}
-	}
+	to, isRenamed := s.renamed[name]
 	repo := s.repos[name]
+	commit = r.PathValue("revision")
+	if repo != nil {
+		if c, isName := repo.revisions[commit]; isName {
+			commit = c
+		}
+		files, ok = repo.commits[commit]
+	}
+	s.mu.Unlock()
 	switch {
+	case isRenamed:
+		w.Header().Set("Location", strings.Replace(r.URL.RequestURI(), name, to, 1))
+		w.WriteHeader(http.StatusTemporaryRedirect)
 	case repo == nil && authorized:
-		return nil, "", refuse(http.StatusNotFound, "RepoNotFound", "Repository not found")
+		refuse(w, http.StatusNotFound, "RepoNotFound", "Repository not found")
 	case repo == nil, repo.private && !authorized:
-		return nil, "", refuse(http.StatusUnauthorized, "", "Invalid username or password.")
+		refuse(w, http.StatusUnauthorized, "", "Invalid username or password.")
+	case repo.gated && authorized:
+		refuse(w, http.StatusForbidden, "GatedRepo", "Access to dataset "+name+" is restricted.")
 	case repo.gated:
-		status := http.StatusUnauthorized
-		if authorized {
-			status = http.StatusForbidden
-		}
-		return nil, "", refuse(status, "GatedRepo", "Access to dataset "+name+" is restricted.")
+		refuse(w, http.StatusUnauthorized, "GatedRepo", "Access to dataset "+name+" is restricted.")
+	case !ok:
+		refuse(w, http.StatusNotFound, "RevisionNotFound", "Invalid rev id: "+commit)
+	default:
+		return files, commit, true
 	}
-	commit = revision
-	if c, ok := repo.revisions[revision]; ok {
-		commit = c
-	}
-	files, ok := repo.commits[commit]
+	return nil, "", false
+}
+
+func (s *Server) tree(w http.ResponseWriter, r *http.Request) {
+	files, _, ok := s.find(w, r)
 	if !ok {
-		return nil, "", refuse(http.StatusNotFound, "RevisionNotFound", "Invalid rev id: "+revision)
+		return
 	}
-	return files, commit, answer{}
-}
-
-func (s *Server) api(r *http.Request, name, what, revision string, authorized bool) answer {
-	files, commit, a := s.find(r, name, revision, authorized)
-	switch {
-	case a.status != 0:
-		return a
-	case what == "revision":
-		return jsonAnswer(map[string]any{"id": name, "sha": commit, "private": s.repos[name].private})
-	case what == "tree":
-		return s.tree(r, files)
-	}
-	return refuse(http.StatusNotFound, "", "Not found")
-}
-
-func (s *Server) tree(r *http.Request, files []*file) answer {
-	type large struct {
-		OID         string `json:"oid"`
-		Size        int    `json:"size"`
-		PointerSize int    `json:"pointerSize"`
-	}
-	type item struct {
-		Type string `json:"type"`
-		OID  string `json:"oid"`
-		Size int    `json:"size"`
-		Path string `json:"path"`
-		LFS  *large `json:"lfs,omitempty"`
-	}
+	items := []any{}
 	start, _ := strconv.Atoi(r.URL.Query().Get("cursor"))
-	start = min(max(start, 0), len(files))
-	end := min(start+s.pageSize, len(files))
-	items := []item{}
 	if start == 0 {
-		items = append(items, item{Type: "directory", OID: GitSHA1(nil), Path: "data"})
+		items = append(items, map[string]any{"type": "directory", "oid": GitSHA1(nil), "size": 0, "path": "data"})
 	}
+	end := min(start+s.pageSize, len(files))
 	for _, f := range files[start:end] {
-		it := item{Type: "file", OID: f.sha1, Size: len(f.data), Path: f.name}
-		if f.large() {
-			it.LFS = &large{f.sha256, len(f.data), 132}
+		item := map[string]any{"type": "file", "oid": f.sha1, "size": len(f.data), "path": f.name}
+		if f.sha256 != "" {
+			item["lfs"] = map[string]any{"oid": f.sha256, "size": len(f.data), "pointerSize": 132}
 		}
-		items = append(items, it)
+		items = append(items, item)
 	}
-	a := jsonAnswer(items)
 	if end < len(files) {
-		a.header.Set("Link", fmt.Sprintf(`<%s%s?recursive=true&cursor=%d>; rel="next"`, s.URL, r.URL.EscapedPath(), end))
+		w.Header().Set("Link", fmt.Sprintf(`<%s%s?recursive=true&cursor=%d>; rel="next"`, s.URL, r.URL.EscapedPath(), end))
 	}
-	return a
+	sendJSON(w, items)
 }
 
-func (s *Server) resolve(r *http.Request, name, revision, path string, authorized bool) (*file, answer) {
-	files, commit, a := s.find(r, name, revision, authorized)
-	if a.status != 0 {
-		return nil, a
+func (s *Server) resolve(w http.ResponseWriter, r *http.Request) {
+	files, _, ok := s.find(w, r)
+	if !ok {
+		return
 	}
 	for _, f := range files {
 		switch {
-		case f.name != path:
+		case f.name != r.PathValue("path"):
 			continue
-		case f.large():
-			return nil, answer{status: http.StatusFound, header: http.Header{
-				"Location":      {s.CDN + strings.Replace(r.URL.EscapedPath(), "/resolve/"+url.PathEscape(revision)+"/", "/resolve/"+commit+"/", 1) + "?Signature=secret-signature"},
-				"X-Repo-Commit": {commit}, "X-Linked-Etag": {`"` + f.sha256 + `"`}, "X-Linked-Size": {strconv.Itoa(len(f.data))},
-			}}
+		case f.sha256 != "":
+			w.Header().Set("Location", s.CDN+r.URL.EscapedPath()+"?Signature=secret-signature")
+			w.WriteHeader(http.StatusFound)
+		default:
+			s.send(w, f)
 		}
-		return f, answer{}
+		return
 	}
-	return nil, refuse(http.StatusNotFound, "EntryNotFound", "Entry not found")
+	refuse(w, http.StatusNotFound, "EntryNotFound", "Entry not found")
+}
+
+// cdnHandler sends large files if the URL is signed. If a request has a token, the test fails.
+func (s *Server) cdnHandler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /datasets/{org}/{name}/resolve/{revision}/{path...}", func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "" {
+			s.t.Errorf("hubtest: the token was shown to the file store, for %s", r.URL.Path)
+		}
+		if r.URL.Query().Get("Signature") != "secret-signature" {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		s.mu.Lock()
+		repo := s.repos[r.PathValue("org")+"/"+r.PathValue("name")]
+		files := repo.commits[r.PathValue("revision")]
+		s.mu.Unlock()
+		for _, f := range files {
+			if f.name == r.PathValue("path") {
+				s.send(w, f)
+				return
+			}
+		}
+		w.WriteHeader(http.StatusNotFound)
+	})
+	return mux
+}
+
+// send sends a file, with the faults.
+func (s *Server) send(w http.ResponseWriter, f *file) {
+	data := f.data
+	s.set(func() {
+		if faulty, ok := w.(*writer); ok && len(s.truncations) > 0 {
+			faulty.left, s.truncations = s.truncations[0], s.truncations[1:]
+		}
+		if s.corrupt > 0 && len(data) > 0 {
+			s.corrupt--
+			data = bytes.Clone(data)
+			data[len(data)-1] ^= 1
+		}
+	})
+	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
+	_, _ = w.Write(data) // the client may be gone
 }

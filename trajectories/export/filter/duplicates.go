@@ -11,7 +11,7 @@ import (
 const minSimilarity = 0.5
 
 // duplicates has the signatures of the kept attempts. An attempt needs 16 bytes to find
-// exact copies and, to find similar ones, 256 bytes of hashes and about 20 bytes per band.
+// exact copies and, to find similar ones, 256 bytes of hashes and about 60 bytes per band.
 //
 // A band is a sequence of minimum hashes at fixed positions. Only attempts that have a
 // band in common are compared. The number and the length of bands are chosen so that at
@@ -22,19 +22,14 @@ type duplicates struct {
 	exact       map[[16]byte]int32 // signature.exact -> attempt
 	names       []string           // by attempt, which are numbered from 0
 	removed     map[int32]bool     // attempts
-	mins        [][classes]uint8   // by attempt
-	newest      []map[uint32]int32 // by band: hash -> newest attempt
-	previous    [][]int32          // by band and attempt: the previous attempt with the same hash, or -1
+	mins        [][hashes]uint8    // by attempt
+	bandHashes  map[uint64][]int32 // bandHash -> attempts
 }
 
 func newDuplicates(threshold float64) *duplicates {
-	d := &duplicates{threshold: threshold, exact: map[[16]byte]int32{}, removed: map[int32]bool{}}
+	d := &duplicates{threshold: threshold, exact: map[[16]byte]int32{}, removed: map[int32]bool{}, bandHashes: map[uint64][]int32{}}
 	if threshold > 0 && threshold < 1 {
 		d.rows, d.bands = chooseBands(threshold)
-		d.newest, d.previous = make([]map[uint32]int32, d.bands), make([][]int32, d.bands)
-		for i := range d.newest {
-			d.newest[i] = map[uint32]int32{}
-		}
 	}
 	return d
 }
@@ -45,12 +40,12 @@ func chooseBands(threshold float64) (rows, bands int) {
 	for _, maxBands := range []int{16, 64} {
 		for rows = 16; rows > 2; rows-- {
 			needed := math.Ceil(math.Log(0.001) / math.Log(1-math.Pow(threshold, float64(rows))))
-			if needed <= float64(maxBands) && needed*float64(rows) <= classes {
+			if needed <= float64(maxBands) && needed*float64(rows) <= hashes {
 				return rows, int(needed)
 			}
 		}
 	}
-	return 3, classes / 3
+	return 3, hashes / 3
 }
 
 // match is an earlier attempt that is similar to a new one.
@@ -77,8 +72,7 @@ func (d *duplicates) find(s signature) (match, bool) {
 	mins := lowBytes(s.mins)
 	seen := map[int32]bool{}
 	for b := range d.bands {
-		i, ok := d.newest[b][d.bandHash(s, b)]
-		for ; ok && i >= 0; i = d.previous[b][i] {
+		for _, i := range d.bandHashes[d.bandHash(s, b)] {
 			if seen[i] || d.removed[i] {
 				continue
 			}
@@ -107,12 +101,8 @@ func (d *duplicates) add(s signature, name string) {
 	}
 	d.mins = append(d.mins, lowBytes(s.mins))
 	for b := range d.bands {
-		hash, last := d.bandHash(s, b), int32(-1)
-		if head, ok := d.newest[b][hash]; ok {
-			last = head
-		}
-		d.previous[b] = append(d.previous[b], last)
-		d.newest[b][hash] = i
+		hash := d.bandHash(s, b)
+		d.bandHashes[hash] = append(d.bandHashes[hash], i)
 	}
 }
 
@@ -125,16 +115,16 @@ func (d *duplicates) remove(s signature) {
 }
 
 // bandHash returns the hash of band b.
-func (d *duplicates) bandHash(s signature, b int) uint32 {
+func (d *duplicates) bandHash(s signature, b int) uint64 {
 	h := uint64(b)
 	for _, m := range s.mins[b*d.rows : (b+1)*d.rows] {
 		h = mix(h ^ m)
 	}
-	return uint32(h)
+	return h
 }
 
 // lowBytes returns the lowest byte of each hash, to save memory.
-func lowBytes(mins *[classes]uint64) (out [classes]uint8) {
+func lowBytes(mins *[hashes]uint64) (out [hashes]uint8) {
 	for i, m := range mins {
 		out[i] = uint8(m)
 	}
@@ -143,7 +133,7 @@ func lowBytes(mins *[classes]uint64) (out [classes]uint8) {
 
 // similarity estimates the similarity of two attempts. It takes into account that the
 // lowest bytes of different hashes are equal with probability 1/256.
-func similarity(a, b *[classes]uint8) float64 {
+func similarity(a, b *[hashes]uint8) float64 {
 	same := 0
 	for i := range a {
 		if a[i] == b[i] {
@@ -151,7 +141,7 @@ func similarity(a, b *[classes]uint8) float64 {
 		}
 	}
 	const chance = 1.0 / 256
-	return max(0, (float64(same)/classes-chance)/(1-chance))
+	return max(0, (float64(same)/hashes-chance)/(1-chance))
 }
 
 // checkDuplicate applies the filter for duplicates. It must be the last filter, since it

@@ -11,9 +11,9 @@ func Scan(text string, known ...KnownSecret) (clean string, kinds []string, err 
 }
 
 // Scanner returns a function that scans texts.
-func Scanner(known ...KnownSecret) (func(text []byte) (clean []byte, kinds []string), error) {
+func Scanner(known ...KnownSecret) (func(text string) (clean string, kinds []string), error) {
 	s, err := newScanner(known)
-	return func(text []byte) ([]byte, []string) {
+	return func(text string) (string, []string) {
 		var kinds []string
 		clean := redact(s, text, nil, func(f secret, _ bool) { kinds = append(kinds, f.kind) })
 		return clean, kinds

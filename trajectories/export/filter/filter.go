@@ -88,7 +88,7 @@ func New(cfg Config) (*Filter, error) {
 		return nil, err
 	}
 	f.duplicates = newDuplicates(cfg.Dedupe)
-	f.stats = newStats(cfg, f.scanner.skippedNames)
+	f.stats = newStats(f.cfg, f.scanner.skippedNames)
 	return f, nil
 }
 
@@ -171,7 +171,7 @@ func (f *Filter) Inspect(item *export.Item) *Inspection {
 // added one after another, since Add applies limits per instance.
 func (f *Filter) Add(inspection *Inspection) []*export.Item {
 	f.startGroup(inspection.Item)
-	f.stats.attempts++
+	f.stats.Attempts++
 	if inspection.reason == "" {
 		inspection.reason = f.compare(inspection)
 	}

@@ -128,12 +128,12 @@ const minPrivateKey = 60
 // privateKeyEnd returns the length of the private key at the start of text, whose first
 // line has the given length. If the last line is missing, the key ends with the last
 // character that can be part of a key. privateKeyEnd returns 0 if the text is too short.
-func privateKeyEnd[T string | []byte](text T, firstLine int) int {
+func privateKeyEnd(text string, firstLine int) int {
 	last, keyChars := firstLine, 0
 	for i := firstLine; i < len(text); i++ {
 		switch c := text[i]; {
-		case c == '-' && string(text[i:min(i+len(fence), len(text))]) == fence:
-			tail := string(text[i+len(fence) : min(i+80, len(text))])
+		case c == '-' && strings.HasPrefix(text[i:], fence):
+			tail := text[i+len(fence) : min(i+80, len(text))]
 			if end := strings.Index(tail, fence); end >= 0 {
 				return endIfLong(i+end+2*len(fence), keyChars)
 			}

@@ -65,13 +65,15 @@ func isPatch(field string) bool {
 // keepUnknown reports whether a secret matches a key format but is not a known secret.
 func keepUnknown(s secret) bool { return !s.isKnown }
 
+// note counts a secret.
+func (c *cleaner) note(s secret, kept bool) {
+	c.found[SecretLocation{File: c.file, Record: c.record, Kind: s.kind, NotRemoved: kept}]++
+}
+
 // cleanValue removes secrets from all strings in v, except secrets for which keep returns
 // true. A nil keep removes all. cleanValue uses reflection, so that it searches fields
 // that are added to records later.
 func (c *cleaner) cleanValue(v reflect.Value, keep func(secret) bool) {
-	note := func(s secret, kept bool) {
-		c.found[SecretLocation{File: c.file, Record: c.record, Kind: s.kind, NotRemoved: kept}]++
-	}
 	switch {
 	case v.Kind() == reflect.Pointer:
 		if !v.IsNil() {
@@ -80,9 +82,9 @@ func (c *cleaner) cleanValue(v reflect.Value, keep func(secret) bool) {
 	case v.Kind() == reflect.Struct:
 		c.cleanFields(v, keep)
 	case v.Type() == reflect.TypeFor[json.RawMessage]():
-		v.SetBytes(redactJSON(c.scanner, v.Bytes(), keep, note))
+		v.SetBytes([]byte(redactJSON(c.scanner, string(v.Bytes()), keep, c.note)))
 	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8:
-		v.SetBytes(redact(c.scanner, v.Bytes(), keep, note))
+		v.SetBytes([]byte(redact(c.scanner, string(v.Bytes()), keep, c.note)))
 	case v.Type() == reflect.TypeFor[[]model.ToolDefinition](): // copy: attempts that are read concurrently may share definitions
 		v.Set(reflect.AppendSlice(reflect.Zero(v.Type()), v))
 		fallthrough
@@ -91,7 +93,7 @@ func (c *cleaner) cleanValue(v reflect.Value, keep func(secret) bool) {
 			c.cleanValue(v.Index(i), keep)
 		}
 	case v.Type() == reflect.TypeFor[string](): // other string types are enumerations
-		v.SetString(redact(c.scanner, v.String(), keep, note))
+		v.SetString(redact(c.scanner, v.String(), keep, c.note))
 	}
 }
 
@@ -114,10 +116,7 @@ func (c *cleaner) cleanFields(v reflect.Value, keep func(secret) bool) {
 		case isPatch(field.Name) && !c.training:
 			c.cleanValue(v.Field(i), keepUnknown)
 		case t == reflect.TypeFor[model.ToolCall]() && field.Name == "Arguments":
-			args := reflect.New(reflect.TypeFor[json.RawMessage]()).Elem()
-			args.SetBytes([]byte(v.Field(i).String()))
-			c.cleanValue(args, keep)
-			v.Field(i).SetString(string(args.Bytes()))
+			v.Field(i).SetString(redactJSON(c.scanner, v.Field(i).String(), keep, c.note))
 		default:
 			c.cleanValue(v.Field(i), keep)
 		}

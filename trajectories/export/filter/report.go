@@ -88,17 +88,10 @@ type SecretReport struct {
 // Report returns the statistics of the attempts that were added so far.
 func (f *Filter) Report() *Report {
 	st := f.stats
-	r := &Report{
-		Format: ReportFormat, Attempts: st.attempts, Kept: st.kept, Rows: st.rows,
-		Repos: st.repos.list(), Models: st.models.list(), Verdicts: st.verdicts.list(), Classes: st.classes.list(),
-		Tokens:     newHistogram(st.tokens, st.unknownLength, f.cfg.Tokenizer),
-		Duplicates: DuplicateReport{Threshold: f.cfg.Dedupe, Exact: st.exact, Near: st.near, Pairs: st.pairs},
-		Secrets: SecretReport{
-			Policy: f.cfg.Secrets, Attempts: st.attemptsWithSecrets, ByKind: st.secretKinds,
-			Locations: st.locations, Unlisted: st.unlistedLocations,
-		},
-		TestSets: counts(st.testSets.attempts).list(),
-	}
+	r := st.Report // with further lists
+	r.Repos, r.Models, r.Verdicts, r.Classes = st.repos.list(), st.models.list(), st.verdicts.list(), st.classes.list()
+	r.Tokens = newHistogram(st.tokens, st.unknownLength, f.cfg.Tokenizer)
+	r.TestSets = counts(st.testSets.attempts).list()
 	for _, reason := range slices.Sorted(maps.Keys(st.dropped)) {
 		r.Dropped = append(r.Dropped, *st.dropped[reason])
 	}
@@ -107,8 +100,8 @@ func (f *Filter) Report() *Report {
 		r.SplitBy = cmp.Or(f.cfg.SplitBy, ByInstance)
 		r.Splits = st.splitStats()
 	}
-	r.Notes = st.notes(r)
-	return r
+	r.Notes = st.notes(&r)
+	return &r
 }
 
 // splitStats returns the splits in the order of Config.Splits, with their shares.
@@ -155,7 +148,7 @@ func (s *stats) notes(r *Report) []string {
 		add("these variables are not searched for, because their values are short or plain words: %s", joinNames(s.skippedNames, 5))
 	}
 	leftInPlace := 0
-	for _, f := range s.locations {
+	for _, f := range r.Secrets.Locations {
 		if f.NotRemoved {
 			leftInPlace += f.Count
 		}

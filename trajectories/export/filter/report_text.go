@@ -5,8 +5,9 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/minibench/mini/internal/text"
 )
 
 // maxListed bounds each list of counts in the text, such as the list of models. The JSON
@@ -34,7 +35,7 @@ func (r *Report) WriteText(w io.Writer, width int) error {
 		b.WriteByte('\n')
 	}
 	for _, n := range r.Notes {
-		b.WriteString("note: " + printable(n) + "\n")
+		b.WriteString("note: " + text.Printable(n) + "\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -46,14 +47,14 @@ func (r *Report) writeDropped(b *strings.Builder, width int) {
 	}
 	var reasons []string
 	for _, d := range r.Dropped {
-		reasons = append(reasons, printable(string(d.Reason)))
+		reasons = append(reasons, text.Printable(string(d.Reason)))
 	}
 	column := columnWidth(reasons, width/2)
 	fmt.Fprintf(b, "\n%-*s %6s\n", column+2, "dropped", formatNumber(r.Attempts-r.Kept))
 	for i, d := range r.Dropped {
 		line := fmt.Sprintf("  %-*s %6s", column, clipEnd(reasons[i], column), formatNumber(d.Attempts))
 		if len(d.Examples) > 0 {
-			line += "  e.g. " + clipStart(printable(d.Examples[0]), width-utf8.RuneCountInString(line)-7)
+			line += "  e.g. " + clipStart(text.Printable(d.Examples[0]), width-utf8.RuneCountInString(line)-7)
 		}
 		b.WriteString(line + "\n")
 	}
@@ -77,7 +78,7 @@ func writeCounts(b *strings.Builder, title string, list []Count, width int) {
 	shown := list[:min(len(list), maxListed)]
 	var names []string
 	for _, c := range shown {
-		names = append(names, printable(c.Name))
+		names = append(names, text.Printable(c.Name))
 	}
 	column := columnWidth(names, width-10)
 	fmt.Fprintf(b, "\n%s\n", title)
@@ -105,7 +106,7 @@ func (r *Report) writeDuplicates(b *strings.Builder, width int) {
 	b.WriteString("\n")
 	for _, p := range d.Pairs[:min(len(d.Pairs), maxExamples)] {
 		half := (width - 12) / 2
-		fmt.Fprintf(b, "  %5s  %s\n         is similar to %s\n", percent(p.Similarity), clipStart(printable(p.Duplicate), 2*half), clipStart(printable(p.Kept), 2*half-8))
+		fmt.Fprintf(b, "  %5s  %s\n         is similar to %s\n", percent(p.Similarity), clipStart(text.Printable(p.Duplicate), 2*half), clipStart(text.Printable(p.Kept), 2*half-8))
 	}
 	if more := d.Exact + d.Near - maxExamples; more > 0 {
 		fmt.Fprintf(b, "  and %s more\n", formatNumber(more))
@@ -121,7 +122,7 @@ func (r *Report) writeSecrets(b *strings.Builder, width int) {
 	writeCounts(b, "secrets in "+plural(s.Attempts, "attempt")+", "+action, counts(s.ByKind).list(), width)
 	for _, location := range s.Locations[:min(len(s.Locations), maxExamples)] {
 		line := fmt.Sprintf("  in record %d of ", location.Record)
-		b.WriteString(line + clipStart(printable(location.File), width-len(line)) + "\n")
+		b.WriteString(line + clipStart(text.Printable(location.File), width-len(line)) + "\n")
 	}
 }
 
@@ -199,20 +200,6 @@ func joinNames(names []string, limit int) string {
 		return strings.Join(names, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:limit], ", "), len(names)-limit)
-}
-
-// printable replaces white space by spaces, and other characters that are not printable by
-// U+FFFD.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r):
-			return ' '
-		case !unicode.IsPrint(r):
-			return unicode.ReplacementChar
-		}
-		return r
-	}, s)
 }
 
 // columnWidth returns the width of a column of names: that of the longest name, at least

@@ -1,8 +1,8 @@
 package filter
 
 import (
+	"cmp"
 	"encoding/json"
-	"fmt"
 	"net/url"
 	"regexp"
 	"slices"
@@ -42,27 +42,11 @@ const (
 // redacted is the replacement for a secret.
 const redacted = "[redacted]"
 
-// scanner searches text for all rules in one pass. Every secret that matches a rule
-// contains the anchor of the rule. To find the start of an anchor, the scanner examines
-// three bytes at a time: it looks up the last two of them in table. The entry is the number
-// of bytes to skip, usually two, or refers to the rules whose anchor may start here.
+// scanner searches text for secrets.
 type scanner struct {
-	table        [1 << 16]uint8 // below listBase: bytes to skip; otherwise listBase + an index in lists
-	lists        []ruleList
+	rules        []rule
 	skippedNames []string // names of known secrets that are too short
 }
-
-// ruleList has the rules whose anchors have the same second and third byte.
-type ruleList struct {
-	firstBytes [256]bool // the first bytes of the anchors
-	rules      []rule
-}
-
-// window is the number of bytes examined at a time, and the minimum length of an anchor.
-const (
-	window   = 3
-	listBase = window
-)
 
 // rule matches a kind of secret.
 type rule struct {
@@ -102,7 +86,8 @@ func newScanner(secrets []KnownSecret) (*scanner, error) {
 	// before key formats, so that the report has their name.
 	slices.SortStableFunc(knownRules, func(a, b rule) int { return len(b.anchor) - len(a.anchor) })
 	slices.Sort(s.skippedNames)
-	return s, s.addRules(append(knownRules, keys...))
+	s.rules = append(knownRules, keys...)
+	return s, nil
 }
 
 // isTooShort reports whether unrelated text may contain a value.
@@ -137,33 +122,6 @@ func escapeJSON(text string, encode func(any) ([]byte, error)) string {
 	return string(quoted[1 : len(quoted)-1])
 }
 
-// addRules fills the table and the lists.
-func (s *scanner) addRules(rules []rule) error {
-	for i := range s.table {
-		s.table[i] = window - 1
-	}
-	for _, r := range rules {
-		s.table[tableIndex(r.anchor, 0)] = 1
-	}
-	for _, r := range rules {
-		entry := &s.table[tableIndex(r.anchor, 1)]
-		if *entry < listBase {
-			if listBase+len(s.lists) > 255 { // an entry has 8 bits; only hundreds of known secrets need more
-				return fmt.Errorf("too many different keys in the environment to search for: more than %d", len(s.lists))
-			}
-			*entry = uint8(listBase + len(s.lists))
-			s.lists = append(s.lists, ruleList{})
-		}
-		list := &s.lists[*entry-listBase]
-		list.firstBytes[r.anchor[0]] = true
-		list.rules = append(list.rules, r)
-	}
-	return nil
-}
-
-// tableIndex returns the index in table for the two bytes at the given position.
-func tableIndex[T string | []byte](text T, at int) int { return int(text[at])<<8 | int(text[at+1]) }
-
 // secret is the position of a secret in a text.
 type secret struct {
 	kind     string
@@ -171,67 +129,57 @@ type secret struct {
 	isKnown  bool // a KnownSecret
 }
 
-// nextSecret returns the first secret that starts at or after from.
-func nextSecret[T string | []byte](s *scanner, text T, from int) (secret, bool) {
-	for i := from; i+window <= len(text); {
-		step := s.table[tableIndex(text, i+1)]
-		if step < listBase {
-			i += int(step)
-			continue
-		}
-		if list := &s.lists[step-listBase]; list.firstBytes[text[i]] {
-			for j := range list.rules {
-				if found, ok := matchAt(&list.rules[j], text, i, from); ok {
-					return found, true
-				}
+// find returns the secrets in a text, which do not overlap. Of several at one place it returns
+// that of the first rule.
+func (s *scanner) find(text string) []secret {
+	type candidate struct {
+		secret
+		anchorAt, rule int
+	}
+	var all []candidate
+	for i := range s.rules {
+		r := &s.rules[i]
+		for at := 0; ; at++ {
+			next := strings.Index(text[at:], r.anchor)
+			if next < 0 {
+				break
+			}
+			at += next
+			if found, ok := r.match(text, at); ok {
+				all = append(all, candidate{found, at, i})
 			}
 		}
-		i++
 	}
-	return secret{}, false
+	slices.SortFunc(all, func(a, b candidate) int { return cmp.Or(a.anchorAt-b.anchorAt, a.rule-b.rule) })
+	var secrets []secret
+	end := 0
+	for _, c := range all {
+		if c.from >= end {
+			secrets, end = append(secrets, c.secret), c.to
+		}
+	}
+	return secrets
 }
 
-// matchAt returns the secret whose anchor is at the given position, if the rule matches
-// and the secret does not start before from.
-func matchAt[T string | []byte](r *rule, text T, anchorAt, from int) (secret, bool) {
+// match returns the secret whose anchor is at the given position, if the rule matches.
+func (r *rule) match(text string, anchorAt int) (secret, bool) {
 	start := anchorAt - r.anchorOffset
-	if len(text)-anchorAt < len(r.anchor) || string(text[anchorAt:anchorAt+len(r.anchor)]) != r.anchor || start < from {
-		return secret{}, false
-	}
-	if r.pattern == nil {
+	switch {
+	case r.pattern == nil:
 		return secret{r.kind, start, anchorAt + len(r.anchor), true}, true
-	}
-	if start > 0 && isWordByte(text[start-1]) && !isAfterEscape(text, start) {
+	case start < 0, start > 0 && isWordByte(text[start-1]) && !isAfterEscape(text, start):
 		return secret{}, false
 	}
-	length := matchLen(r.pattern, text[start:])
-	if length == 0 {
-		return secret{}, false
-	}
-	if r.isReal == nil {
+	length := len(r.pattern.FindString(text[start:]))
+	if length > 0 && r.isReal == nil {
 		length = privateKeyEnd(text[start:min(start+maxPrivateKey, len(text))], length)
-	} else if !r.isReal(string(text[start : start+length])) {
+	} else if length > 0 && !r.isReal(text[start:start+length]) {
 		length = 0
 	}
 	if length == 0 || start+length < len(text) && text[start+length] != '-' && isWordByte(text[start+length]) {
 		return secret{}, false
 	}
 	return secret{r.kind, start, start + length, false}, true
-}
-
-// matchLen returns the length of the match at the start of text, or 0.
-func matchLen[T string | []byte](pattern *regexp.Regexp, text T) int {
-	var span []int
-	switch text := any(text).(type) {
-	case string:
-		span = pattern.FindStringIndex(text)
-	case []byte:
-		span = pattern.FindIndex(text)
-	}
-	if span == nil {
-		return 0
-	}
-	return span[1]
 }
 
 // isWordByte reports whether b can be part of a word or a key.
@@ -241,9 +189,8 @@ func isWordByte(b byte) bool {
 
 // isAfterEscape reports whether an escape sequence of JSON, a URL or a terminal ends at
 // start. If so, the character before start is not part of a word.
-func isAfterEscape[T string | []byte](text T, start int) bool {
-	prefix := string(text[max(0, start-12):start])
-	return escapeAtEnd.MatchString(prefix)
+func isAfterEscape(text string, start int) bool {
+	return escapeAtEnd.MatchString(text[max(0, start-12):start])
 }
 
 // escapeAtEnd matches text that ends with an escape sequence.
@@ -251,24 +198,23 @@ var escapeAtEnd = lazyregexp.New(`(?:\\[nrtbf]|\\u[0-9a-fA-F]{4}|%[0-9a-fA-F]{2}
 
 // redact removes secrets from text, except those for which keep returns true; keep may be
 // nil. It calls found for each secret with the result of keep.
-func redact[T string | []byte](s *scanner, text T, keep func(secret) bool, found func(secret, bool)) T {
-	var out []byte
+func redact(s *scanner, text string, keep func(secret) bool, found func(secret, bool)) string {
+	return replace(s, text, keep, found, func(hit secret) (int, string) { return hit.from, redacted })
+}
+
+// replace is redact with another replacement: of the text from a position to the end of the
+// secret.
+func replace(s *scanner, text string, keep func(secret) bool, found func(secret, bool), by func(secret) (from int, text string)) string {
+	var out strings.Builder
 	end := 0
-	for from := 0; ; {
-		hit, ok := nextSecret(s, text, from)
-		if !ok {
-			break
-		}
+	for _, hit := range s.find(text) {
 		kept := keep != nil && keep(hit)
 		found(hit, kept)
 		if !kept {
-			out = append(append(out, text[end:hit.from]...), redacted...)
+			from, replacement := by(hit)
+			out.WriteString(text[end:from] + replacement)
 			end = hit.to
 		}
-		from = hit.to
 	}
-	if end == 0 {
-		return text
-	}
-	return T(append(out, text[end:]...))
+	return out.String() + text[end:]
 }

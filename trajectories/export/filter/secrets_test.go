@@ -272,7 +272,7 @@ func TestNoKeyInRealFiles(t *testing.T) {
 			files, size := 0, 0
 			realFiles(t, folder, func(name string, data []byte) {
 				files, size = files+1, size+len(data)
-				if _, kinds := scan(data); kinds != nil {
+				if _, kinds := scan(string(data)); kinds != nil {
 					t.Errorf("%s: %v", name, kinds)
 				}
 			})
@@ -296,8 +296,7 @@ func FuzzScan(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		out, kinds := scan([]byte(text))
-		clean := string(out)
+		clean, kinds := scan(text)
 		if (clean == text) != (kinds == nil) {
 			t.Errorf("%d found, and %q became %q", len(kinds), text, clean)
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/trajectories/export"
 )
 
@@ -17,42 +18,33 @@ const (
 	maxReasons   = 500    // different DropReasons
 	maxPairs     = 10_000 // of duplicates
 	maxLocations = 10_000 // of secrets
-	maxNames     = 10_000 // different repositories, models and so on
 )
 
-// stats are the statistics of a filter.
+// stats are the statistics of a filter: the report, and what is listed in it at the end.
 type stats struct {
-	cfg       Config
-	attempts  int
-	kept      int
-	dropped   map[DropReason]*Dropped
-	locations []SecretLocation
-	// attemptsWithSecrets and unlistedLocations are SecretReport.Attempts and Unlisted.
-	attemptsWithSecrets int
-	secretKinds         counts
-	unlistedLocations   int
-	pairs               []DuplicatePair
-	exact               int                    // number of exact copies
-	near                int                    // number of similar attempts
-	testSets            testCounts             // only accepted attempts
-	splits              map[string]*SplitStats // by name
-	splitKeys           map[string]bool        // see Filter.splitKey
-	repos               counts
-	models              counts
-	verdicts            counts
-	classes             counts
-	tokens              []int64 // lengths of accepted attempts
-	unknownLength       int     // number of accepted attempts with unknown length
-	rows                int
-	skippedNames        []string // scanner.skippedNames
+	Report
+	cfg           Config
+	dropped       map[DropReason]*Dropped
+	testSets      testCounts             // only accepted attempts
+	splits        map[string]*SplitStats // by name
+	splitKeys     map[string]bool        // see Filter.splitKey
+	repos         counts
+	models        counts
+	verdicts      counts
+	classes       counts
+	tokens        []int64  // lengths of accepted attempts
+	unknownLength int      // number of accepted attempts with unknown length
+	skippedNames  []string // scanner.skippedNames
 }
 
 func newStats(cfg Config, skippedNames []string) *stats {
 	b := &stats{
-		cfg: cfg, dropped: map[DropReason]*Dropped{}, secretKinds: counts{}, skippedNames: skippedNames,
+		cfg: cfg, dropped: map[DropReason]*Dropped{}, skippedNames: skippedNames,
 		splits: map[string]*SplitStats{}, splitKeys: map[string]bool{},
 		repos: counts{}, models: counts{}, verdicts: counts{}, classes: counts{},
 	}
+	b.Format, b.Duplicates.Threshold = ReportFormat, cfg.Dedupe
+	b.Secrets.Policy, b.Secrets.ByKind = cfg.Secrets, counts{}
 	for _, s := range cfg.Splits {
 		b.splits[s.Name] = &SplitStats{Name: s.Name, RequestedShare: s.Share}
 	}
@@ -61,13 +53,6 @@ func newStats(cfg Config, skippedNames []string) *stats {
 
 // counts has numbers of attempts or secrets by name.
 type counts map[string]int
-
-func (c counts) add(name string, n int) {
-	if _, ok := c[name]; !ok && len(c) >= maxNames {
-		name = "(others)"
-	}
-	c[name] += n
-}
 
 // list returns the counts in descending order.
 func (c counts) list() []Count {
@@ -97,11 +82,11 @@ func (s *stats) addDropped(item *export.Item, reason DropReason) {
 }
 
 func (s *stats) addKept(item *export.Item, split, key string) {
-	s.kept++
-	s.repos.add(orNone(item.Repo), 1)
-	s.models.add(orNone(item.Header.ModelName), 1)
-	s.verdicts.add(orNone(item.Verdict), 1)
-	s.classes.add(outcomeClass(item), 1)
+	s.Kept++
+	s.repos[orNone(item.Repo)]++
+	s.models[orNone(item.Header.ModelName)]++
+	s.verdicts[orNone(item.Verdict)]++
+	s.classes[outcomeClass(item)]++
 	if item.Tokens > 0 {
 		s.tokens = append(s.tokens, item.Tokens)
 	} else {
@@ -122,40 +107,40 @@ func (s *stats) addKept(item *export.Item, split, key string) {
 // AddRows adds the number of rows of an accepted attempt to the statistics. The rows of a
 // pair of attempts must be added only once, for either attempt.
 func (f *Filter) AddRows(_ *export.Item, split string, rows int) {
-	f.stats.rows += rows
+	f.stats.Rows += rows
 	if c := f.stats.splits[split]; c != nil {
 		c.Rows += rows
 	}
 }
 
 func (s *stats) addSecrets(found []SecretLocation) {
-	s.attemptsWithSecrets++
+	s.Secrets.Attempts++
 	for _, f := range found {
-		s.secretKinds.add(f.Kind, f.Count)
-		if len(s.locations) < maxLocations {
-			s.locations = append(s.locations, f)
+		s.Secrets.ByKind[f.Kind] += f.Count
+		if len(s.Secrets.Locations) < maxLocations {
+			s.Secrets.Locations = append(s.Secrets.Locations, f)
 		} else {
-			s.unlistedLocations++
+			s.Secrets.Unlisted++
 		}
 	}
 }
 
 func (s *stats) secretsErr() error {
-	if s.attemptsWithSecrets == 0 {
+	if s.Secrets.Attempts == 0 {
 		return nil
 	}
-	first := s.locations[0]
+	first := s.Secrets.Locations[0]
 	return fmt.Errorf("nothing was exported: found likely secrets in %s; the first is in %s, record %d: %s; "+
-		"inspect them, or use --secrets redact or --secrets drop", plural(s.attemptsWithSecrets, "attempt"), printable(first.File), first.Record, first.Kind)
+		"inspect them, or use --secrets redact or --secrets drop", plural(s.Secrets.Attempts, "attempt"), text.Printable(first.File), first.Record, first.Kind)
 }
 
 func (s *stats) addPair(name string, p match, dropped bool) {
 	if p.exact {
-		s.exact++
+		s.Duplicates.Exact++
 	} else {
-		s.near++
+		s.Duplicates.Near++
 	}
-	if len(s.pairs) < maxPairs {
-		s.pairs = append(s.pairs, DuplicatePair{Kept: p.name, Duplicate: name, Similarity: math.Round(p.similarity*1000) / 1000, Exact: p.exact, Dropped: dropped})
+	if len(s.Duplicates.Pairs) < maxPairs {
+		s.Duplicates.Pairs = append(s.Duplicates.Pairs, DuplicatePair{Kept: p.name, Duplicate: name, Similarity: math.Round(p.similarity*1000) / 1000, Exact: p.exact, Dropped: dropped})
 	}
 }

@@ -22,7 +22,7 @@ import (
 // the dev splits of SWE-bench and Lite are accepted. Those of the dev split of Multimodal
 // are not: it is used to measure models, since the answers of the test split are not public.
 
-// testsets.txt is written by maketestsets.go.
+// testsets.txt is written by go test -run TestOfficialIDs -update.
 //
 //go:embed testsets.txt
 var testsets string

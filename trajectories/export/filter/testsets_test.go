@@ -1,6 +1,11 @@
 package filter_test
 
 import (
+	"bytes"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,27 +70,54 @@ func TestTestDatasets(t *testing.T) {
 	}
 }
 
-// TestOfficialRows checks every row of the official files, and the dev split of Lite.
-func TestOfficialRows(t *testing.T) {
-	for file, want := range map[string]struct {
-		rows int
-		test bool
-	}{
-		"verified.jsonl.gz": {500, true}, "lite.jsonl.gz": {300, true}, "lite-test.parquet": {300, true},
-		"multilingual.jsonl.gz": {300, true}, "multimodal-dev.jsonl.gz": {102, true}, "lite-dev.parquet": {23, false},
+// officialIDs returns the instance ids of an official file.
+func officialIDs(t *testing.T, file string) []string {
+	t.Helper()
+	src, err := datasets.Local(corpustest.RealData(t, "swebench/"+file), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := datasets.Load(t.Context(), []datasets.Source{src}, datasets.NoRows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set.IDs
+}
+
+// TestOfficialIDs compares testsets.txt with the official files.
+func TestOfficialIDs(t *testing.T) {
+	var list bytes.Buffer
+	for _, set := range [][2]string{
+		{"SWE-bench Verified", "verified.jsonl.gz"},
+		{"SWE-bench Lite", "lite.jsonl.gz"},
+		{"SWE-bench Multilingual", "multilingual.jsonl.gz"},
+		{"SWE-bench Multimodal (dev)", "multimodal-dev.jsonl.gz"},
 	} {
-		src, err := datasets.Local(corpustest.RealData(t, "swebench/"+file), "")
-		if err != nil {
+		numbers := map[string]string{}
+		for _, id := range slices.SortedFunc(slices.Values(officialIDs(t, set[1])), datasets.CompareNatural) {
+			id = strings.ToLower(id)
+			dash := strings.LastIndexByte(id, '-')
+			numbers[id[:dash]] += " " + id[dash+1:]
+			if filter.TestSetOfID(id) == "" {
+				t.Errorf("%s of %s is not recognized", id, set[0])
+			}
+		}
+		fmt.Fprintf(&list, "= %s\n", set[0])
+		for _, repo := range slices.Sorted(maps.Keys(numbers)) {
+			fmt.Fprintf(&list, "%s%s\n", repo, numbers[repo])
+		}
+	}
+	if *update {
+		if err := os.WriteFile("testsets.txt", list.Bytes(), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		set, err := datasets.Load(t.Context(), []datasets.Source{src}, datasets.AllRows)
-		if err != nil || len(set.Instances) != want.rows {
-			t.Fatalf("%s: %d rows, %v", file, len(set.Instances), err)
-		}
-		for _, in := range set.Instances {
-			if got := filter.TestSetOfID(in.ID); (got != "") != want.test {
-				t.Errorf("%s: %s is of %q", file, in.ID, got)
-			}
+	}
+	if data, err := os.ReadFile("testsets.txt"); err != nil || !bytes.Equal(data, list.Bytes()) {
+		t.Errorf("testsets.txt differs (%v); run with -update", err)
+	}
+	for _, id := range officialIDs(t, "lite-dev.parquet") {
+		if got := filter.TestSetOfID(id); got != "" {
+			t.Errorf("%s is of %q", id, got)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/cli"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/env/docker/dockertest"
+	"github.com/minibench/mini/model/fake"
 )
 
 // noRaceSleep prevents a program built with the race detector from sleeping for a
@@ -36,6 +37,7 @@ func TestMain(m *testing.M) {
 		"mini-extra":     mini,
 		"mini-swe-agent": mini,
 		"mini-test-mcp":  bookServer,
+		"fake-model":     func() { os.Exit(fake.Main(os.Args[1:], os.Stdout, os.Stderr)) },
 
 		"mini-golden-runs": goldenReader,
 	})

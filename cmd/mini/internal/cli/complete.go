@@ -21,7 +21,6 @@ import (
 	"github.com/minibench/mini/datasets"
 	datasetopen "github.com/minibench/mini/datasets/open"
 	"github.com/minibench/mini/internal/usage"
-	"github.com/minibench/mini/model/fake"
 	"github.com/minibench/mini/runner/control"
 	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/runner/labels"
@@ -89,7 +88,6 @@ func setCompletions(root *cobra.Command) {
 		"predictions":       cmdutil.CompleteNamesOrFiles(func() []string { return []string{evaluate.GoldModel, evaluate.NoopModel} }),
 		"eval-network":      cmdutil.CompleteWords("bridge", "none"),
 		"run-id":            cmdutil.CompleteWords(eval.DefaultRunID),
-		"fault":             completeFault,
 		"atif":              cmdutil.CompleteWords("1.8", "1.7"),
 		"sort":              cmdutil.CompleteWords(report.SortValues()...),
 	}
@@ -259,13 +257,4 @@ func completeLabel(cmd *cobra.Command, args []string, typed string) ([]string, c
 	}
 	slices.Sort(words)
 	return slices.Compact(words), cobra.ShellCompDirectiveNoFileComp
-}
-
-// completeFault completes the names of faults of mini fake-model.
-func completeFault(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	var names []string
-	for _, f := range fake.Faults() {
-		names = append(names, cobra.CompletionWithDesc(f.Name, f.Description))
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }

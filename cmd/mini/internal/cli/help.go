@@ -24,7 +24,7 @@ var commandGroups = []struct {
 	{"Convert trajectories", []string{"import", "export"}},
 	{"Manage datasets and images", []string{"datasets", "images"}},
 	{"Configure mini", []string{"config", "policy", "skills", "notes", "completion"}},
-	{"Check and maintain this machine", []string{"doctor", "clean", "kubernetes", "fake-model"}},
+	{"Check and maintain this machine", []string{"doctor", "clean", "kubernetes"}},
 }
 
 // Topic is a text that mini help prints besides the help of commands.

@@ -65,7 +65,7 @@ benchmark, each in its own container.`,
 		convert.NewImport(a), convert.NewExport(a),
 		data.NewDatasets(a), data.NewImages(a),
 		config.New(a), config.NewPolicy(a), config.NewSkills(a), config.NewNotes(a), newCompletion(a),
-		system.NewDoctor(a), system.NewClean(a), system.NewKubernetes(a), system.NewFakeModel(a),
+		system.NewDoctor(a), system.NewClean(a), system.NewKubernetes(a),
 	)
 	setHelp(root)
 	setCompletions(root)

@@ -133,7 +133,7 @@ func checkConfigs(a *app.App, args []string) error {
 	for _, arg := range args {
 		layer, err := configs.ReadArg(arg, settings.ConfigDirs()...)
 		layers = append(layers, layer)
-		cfg, layerErrs := checkLayers(layer)
+		cfg, layerErrs := checkLayers("bench", layer)
 		errs := sortByLine(append(configs.SplitErrors(err), layerErrs...))
 		if len(errs) == 0 {
 			fmt.Fprintf(&b, "%s: ok\n", cmdutil.Sanitize(arg))
@@ -145,7 +145,7 @@ func checkConfigs(a *app.App, args []string) error {
 	}
 	invalidFiles := invalidCount
 	if len(layers) > 1 {
-		_, errs := checkLayers(layers...)
+		_, errs := checkLayers("bench", layers...)
 		report(errs)
 	}
 	_, err := io.WriteString(a.Out, b.String())
@@ -177,15 +177,15 @@ func sortByLine(errs []error) []error {
 	return errs
 }
 
-// checkLayers merges the layers onto the built-in configuration of mini bench. It returns the
+// checkLayers merges the layers onto the built-in configuration of a kind of run. It returns the
 // errors that appear only then: invalid values, prompts that cannot be rendered, and invalid
 // settings of containers. The configuration is nil if it cannot be merged.
-func checkLayers(layers ...configs.Layer) (*configs.Resolved, []error) {
-	base, err := configs.ReadBuiltin(BuiltinConfigByKind["bench"])
+func checkLayers(kind string, layers ...configs.Layer) (*configs.Resolved, []error) {
+	base, err := configs.ReadBuiltin(BuiltinConfigByKind[kind])
 	if err != nil {
 		return nil, []error{err}
 	}
-	cfg, err := configs.Merge(append([]configs.Layer{base}, layers...)...)
+	cfg, err := settings.MergeModel(append([]configs.Layer{base}, layers...)...)
 	if cfg == nil {
 		return nil, []error{err}
 	}

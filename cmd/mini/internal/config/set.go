@@ -216,15 +216,9 @@ func changeConfig(ctx context.Context, change func(*configs.Document) error) (st
 // It returns each error once.
 func checkDocument(d *configs.Document) []error {
 	layer, err := d.Layer()
-	_, layerErrs := checkLayers(layer)
-	errs := append(configs.SplitErrors(err), layerErrs...)
-	for _, kind := range BuiltinConfigByKind {
-		base, err := configs.ReadBuiltin(kind)
-		if err != nil {
-			return append(errs, err)
-		}
-		cfg, err := settings.MergeModel(base, layer)
-		kindErrs := configs.SplitErrors(err)
+	errs := configs.SplitErrors(err)
+	for kind := range BuiltinConfigByKind {
+		cfg, kindErrs := checkLayers(kind, layer)
 		if cfg != nil {
 			kindErrs = append(kindErrs, configs.SplitErrors(settings.CheckModelNames(cfg))...)
 		}

@@ -91,20 +91,20 @@ why attempts were dropped.`,
 	o.filter.addFlags(f)
 	for name, words := range map[string][]string{
 		"format": export.Formats(), "reasoning": {"keep", "drop", "inline"}, "format-errors": {"drop", "keep", "mask"},
-		"tool-arguments": {"object", "text"}, "completion": {"reply", "rest"}, "select": ruleNames(),
+		"tool-arguments": {"object", "text"}, "completion": {"reply", "rest"}, "select": names(export.SelectRules()),
 	} {
 		_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // the flags exist
 	}
 	return cmd
 }
 
-// ruleNames returns the values of --select.
-func ruleNames() []string {
-	var names []string
-	for _, r := range export.SelectRules() {
-		names = append(names, string(r))
+// names returns the values of a type as strings.
+func names[T ~string](values []T) []string {
+	list := make([]string, len(values))
+	for i, v := range values {
+		list[i] = string(v)
 	}
-	return names
+	return list
 }
 
 // check validates the flags.
@@ -147,7 +147,7 @@ func (o *exportOptions) check() error {
 		}
 	}
 	if !slices.Contains(export.SelectRules(), o.rule) {
-		return usage.Errorf("--select: %.60q is not one of %s", o.pick, strings.Join(ruleNames(), ", "))
+		return usage.Errorf("--select: %.60q is not one of %s", o.pick, strings.Join(names(export.SelectRules()), ", "))
 	}
 	if o.workers < 1 {
 		o.workers = runtime.GOMAXPROCS(0)

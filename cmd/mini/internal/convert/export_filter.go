@@ -71,8 +71,8 @@ func (o *filterFlags) newFilter(a *app.App, training, reasoning bool) (*filter.F
 	}
 	cfg.DropFlagged = cfg.DropFlagged || len(cfg.Flags) > 0
 	for _, flag := range cfg.Flags {
-		if !slices.Contains(suspectFlags(), flag) {
-			return nil, usage.Errorf("--flags %.60q is not one of %s", flag, strings.Join(suspectFlags(), ", "))
+		if known := names(tampering.Flags()); !slices.Contains(known, flag) {
+			return nil, usage.Errorf("--flags %.60q is not one of %s", flag, strings.Join(known, ", "))
 		}
 	}
 	if o.flagSet.Changed("split-by") && !o.flagSet.Changed("split") {
@@ -129,26 +129,13 @@ func (o *filterFlags) setVerdicts(cfg *filter.Config) error {
 	if o.resolved {
 		cfg.Verdicts = []string{string(verdicts.Resolved)}
 	}
-	values := []string{}
-	for _, c := range verdicts.Classes() {
-		values = append(values, string(c))
-	}
-	values = append(values, "none")
+	values := append(names(verdicts.Classes()), "none")
 	for _, v := range cfg.Verdicts {
 		if !slices.Contains(values, v) {
 			return usage.Errorf("--verdict %.60q is not one of %s", v, strings.Join(values, ", "))
 		}
 	}
 	return nil
-}
-
-// suspectFlags returns the values of --flags.
-func suspectFlags() []string {
-	var names []string
-	for _, f := range tampering.Flags() {
-		names = append(names, string(f))
-	}
-	return names
 }
 
 // knownSecrets returns the non-empty variables of environ whose names show that their

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -82,7 +81,14 @@ func (o *importOptions) run(ctx context.Context, a *app.App, paths []string) err
 	if err != nil {
 		return usage.Wrap(err)
 	}
-	imp := &importer{run: runImporter, out: newImportPrinter(a, o)}
+	imp := &importer{
+		a: a, verbose: o.verbose, run: runImporter,
+		instances: map[string]bool{}, classes: map[trajectories.Class]int{}, formats: map[string]int{},
+	}
+	if o.json {
+		imp.json = json.NewEncoder(a.Out)
+		imp.json.SetEscapeHTML(false)
+	}
 	for _, f := range files {
 		if ctx.Err() != nil {
 			break
@@ -97,20 +103,38 @@ func (o *importOptions) run(ctx context.Context, a *app.App, paths []string) err
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if err := imp.out.printSummary(o.output, &imp.stats); err != nil {
-		return err
+	if !o.json {
+		imp.printSummary(o.output)
 	}
-	if imp.stats.Failed > 0 {
+	if imp.outErr == nil && imp.failed > 0 {
 		return cmdutil.ErrIncomplete
 	}
-	return nil
+	return imp.outErr
 }
 
-// importer imports files into a run.
+// importer imports files into a run, and prints what it imported.
 type importer struct {
-	run   *runner.Importer
-	out   *importPrinter
-	stats importStats
+	a       *app.App
+	verbose bool
+	json    *json.Encoder // prints lines of JSON; nil for lines for people
+	outErr  error         // the first error of the output
+	run     *runner.Importer
+
+	attempts, skipped, failed int // imported attempts, those imported before, and unreadable files and rows
+	other                     int // files found in folders, in unknown formats
+	noOutcome                 int // attempts without an outcome
+	instances                 map[string]bool
+	classes                   map[trajectories.Class]int
+	models                    []string // the first two different names
+	losses                    []importLoss
+	formats                   map[string]int // number of attempts by format
+}
+
+// importLoss is one kind of data that attempts in a format lost in the import.
+type importLoss struct {
+	format, description string
+	count               int // number of lost items
+	attempts            int // number of attempts that lost items
 }
 
 // importFile imports the attempts of a file. It counts the errors of the file and prints
@@ -118,12 +142,11 @@ type importer struct {
 // returned error is one of the run's folder.
 func (imp *importer) importFile(f trajectoryFile) error {
 	if f.Err != nil {
-		imp.stats.Failed++
-		imp.out.failed(f.Path, f.Err, 0)
+		imp.printError(f.Path, f.Err, 0)
 		return nil
 	}
 	var firstErr error
-	imported, failed, unknown := 0, 0, 0
+	failed, isOther := 0, f.inFolder // isOther: all rows are in unknown formats
 	for t, err := range formats.OpenAll(f.Path) {
 		if err == nil {
 			var runErr error
@@ -131,24 +154,17 @@ func (imp *importer) importFile(f trajectoryFile) error {
 				return runErr
 			}
 		}
-		if err == nil {
-			imported++
-			continue
-		}
-		if failed++; failed == 1 {
-			firstErr = err
-		}
-		if errors.Is(err, formats.ErrUnknownFormat) {
-			unknown++
+		isOther = isOther && errors.Is(err, formats.ErrUnknownFormat)
+		if err != nil {
+			firstErr = cmp.Or(firstErr, err)
+			failed++
 		}
 	}
 	switch {
-	case failed == 0:
-	case f.inFolder && imported == 0 && failed == unknown:
-		imp.stats.Other++
-	default:
-		imp.stats.Failed += failed
-		imp.out.failed(f.Path, firstErr, failed-1)
+	case isOther:
+		imp.other++
+	case failed > 0:
+		imp.printError(f.Path, firstErr, failed-1)
 	}
 	return nil
 }
@@ -158,8 +174,12 @@ func (imp *importer) importFile(f trajectoryFile) error {
 func (imp *importer) importAttempt(path string, t *formats.File) (fileErr, runErr error) {
 	origin := runner.ImportSource{SHA256: t.SHA256, Row: t.Row}
 	if existing := imp.run.FindAttempt(origin); existing != "" {
-		imp.stats.Skipped++
-		imp.out.skipped(path, t, existing)
+		imp.skipped++
+		if imp.json != nil {
+			imp.printJSON(importLine{File: path, Row: t.Row, Format: t.Format, InstanceID: t.Header.InstanceID, Skipped: existing})
+		} else {
+			_, _ = fmt.Fprintf(imp.a.Err, "mini: skipped %s: already imported as %s\n", text.Printable(location(path, t.Row)), text.Printable(existing))
+		}
 		return nil, nil
 	}
 	id := t.Header.InstanceID
@@ -189,32 +209,31 @@ func (imp *importer) importAttempt(path string, t *formats.File) (fileErr, runEr
 	if err != nil {
 		return nil, fmt.Errorf("import %s: %w", text.Printable(path), err)
 	}
-	imp.stats.add(t, added)
-	imp.out.added(path, t, added)
+	imp.added(path, t, added)
 	return nil, nil
 }
 
 // writeManifest writes a manifest into a run that has none, unless no attempt was
 // imported.
 func (imp *importer) writeManifest(folder *runner.Folder) error {
-	if folder.HasManifest() || imp.stats.Attempts == 0 {
+	if folder.HasManifest() || imp.attempts == 0 {
 		return nil
 	}
 	m := runs.Manifest{
 		MiniVersion: version.Version, Dataset: runs.Dataset{Name: "imported"},
 		Model: runs.ClassAndName{Class: runs.ImportedClass},
 	}
-	switch len(imp.stats.models) {
+	switch len(imp.models) {
 	case 0:
 	case 1:
-		m.Model.Name = imp.stats.models[0]
+		m.Model.Name = imp.models[0]
 	default:
 		m.Model.Name = "several models"
 	}
 	if _, err := folder.StartSession(m, []byte("# This run was made by mini import.\n")); err != nil {
 		return err
 	}
-	return folder.EndSession(runs.Summary{Instances: len(imp.stats.instances), Classes: imp.stats.classes})
+	return folder.EndSession(runs.Summary{Instances: len(imp.instances), Classes: imp.classes})
 }
 
 // trajectoryFile is a file to import.
@@ -249,70 +268,41 @@ func findTrajectories(paths []string, run string) ([]trajectoryFile, error) {
 	return files, nil
 }
 
-// importStats summarizes an import. Attempts counts imported attempts, Skipped counts
-// attempts that were imported before, and Failed counts unreadable files and rows.
-type importStats struct {
-	Attempts, Skipped, Failed int
-	Other                     int // files found in folders, in unknown formats
-	NoOutcome                 int // attempts without an outcome
-	instances                 map[string]bool
-	classes                   map[trajectories.Class]int
-	models                    []string // the first two different names
-	losses                    []importLoss
-	formats                   map[string]int // number of attempts by format
-}
-
-// importLoss is one kind of data that attempts in a format lost in the import.
-type importLoss struct {
-	format, description string
-	count               int // number of lost items
-	attempts            int // number of attempts that lost items
-}
-
-// add counts an imported attempt.
-func (s *importStats) add(t *formats.File, added runner.ImportedAttempt) {
-	if s.instances == nil {
-		s.instances, s.formats, s.classes = map[string]bool{}, map[string]int{}, map[trajectories.Class]int{}
+// added counts an imported attempt, and prints it and its losses with --verbose or --json.
+func (imp *importer) added(path string, t *formats.File, added runner.ImportedAttempt) {
+	line := importLine{
+		File: path, Row: t.Row, Format: t.Format, InstanceID: t.Header.InstanceID, Attempt: added.Attempt, Lost: t.Losses,
 	}
-	s.Attempts++
-	s.instances[t.Header.InstanceID] = true
-	s.formats[t.Format]++
 	if added.Outcome == nil {
-		s.NoOutcome++
+		imp.noOutcome++
 	} else {
-		s.classes[added.Outcome.Class]++
+		line.Class, line.ExitStatus = added.Outcome.Class, added.Outcome.ExitStatus
+		imp.classes[line.Class]++
 	}
-	if name := t.Header.ModelName; name != "" && len(s.models) < 2 && !slices.Contains(s.models, name) {
-		s.models = append(s.models, name)
+	imp.attempts++
+	imp.instances[line.InstanceID] = true
+	imp.formats[t.Format]++
+	if name := t.Header.ModelName; name != "" && len(imp.models) < 2 && !slices.Contains(imp.models, name) {
+		imp.models = append(imp.models, name)
 	}
-	for _, text := range t.Losses {
-		loss := formats.ParseLoss(text)
-		i := slices.IndexFunc(s.losses, func(known importLoss) bool { return known.format == t.Format && known.description == loss.Description })
-		if i < 0 {
-			i = len(s.losses)
-			s.losses = append(s.losses, importLoss{format: t.Format, description: loss.Description})
+	if imp.json != nil {
+		imp.printJSON(line)
+	} else if imp.verbose {
+		imp.print("%s attempt %d  %s  %s, from %s", line.InstanceID, line.Attempt, cmp.Or(line.Class, "no outcome"), line.Format, location(path, t.Row))
+	}
+	for _, lost := range t.Losses {
+		if imp.json == nil && imp.verbose {
+			imp.print("    lost: %s", lost)
 		}
-		s.losses[i].count += loss.Count
-		s.losses[i].attempts++
+		loss := formats.ParseLoss(lost)
+		i := slices.IndexFunc(imp.losses, func(known importLoss) bool { return known.format == t.Format && known.description == loss.Description })
+		if i < 0 {
+			i = len(imp.losses)
+			imp.losses = append(imp.losses, importLoss{format: t.Format, description: loss.Description})
+		}
+		imp.losses[i].count += loss.Count
+		imp.losses[i].attempts++
 	}
-}
-
-// importPrinter prints the progress of an import, as lines for people or as
-// JSON.
-type importPrinter struct {
-	out, err io.Writer
-	json     *json.Encoder
-	jsonErr  error // the first error of json
-	verbose  bool
-}
-
-func newImportPrinter(a *app.App, o *importOptions) *importPrinter {
-	p := &importPrinter{out: a.Out, err: a.Err, verbose: o.verbose}
-	if o.json {
-		p.json = json.NewEncoder(a.Out)
-		p.json.SetEscapeHTML(false)
-	}
-	return p
 }
 
 // importLine is a line of mini import --json.
@@ -330,42 +320,21 @@ type importLine struct {
 	Others     int                `json:"other_rows,omitempty"` // number of further unreadable rows
 }
 
-// added prints an imported attempt and its losses, with --verbose or --json only.
-func (p *importPrinter) added(path string, f *formats.File, attempt runner.ImportedAttempt) {
-	line := importLine{
-		File: path, Row: f.Row, Format: f.Format, InstanceID: f.Header.InstanceID, Attempt: attempt.Attempt, Lost: f.Losses,
-	}
-	outcome := "no outcome"
-	if attempt.Outcome != nil {
-		line.Class, line.ExitStatus = attempt.Outcome.Class, attempt.Outcome.ExitStatus
-		outcome = string(line.Class)
-	}
-	if p.json != nil {
-		p.printJSON(line)
-		return
-	}
-	if !p.verbose {
-		return
-	}
-	p.print("%s attempt %d  %s  %s, from %s\n", line.InstanceID, line.Attempt, outcome, line.Format, location(path, f.Row))
-	for _, lost := range f.Losses {
-		p.print("    lost: %s\n", lost)
-	}
+func (imp *importer) printJSON(line importLine) {
+	imp.outErr = cmp.Or(imp.outErr, imp.json.Encode(line))
 }
 
-// skipped prints that an attempt was imported before; existing names it in the run.
-func (p *importPrinter) skipped(path string, f *formats.File, existing string) {
-	if p.json != nil {
-		p.printJSON(importLine{File: path, Row: f.Row, Format: f.Format, InstanceID: f.Header.InstanceID, Skipped: existing})
-		return
-	}
-	_, _ = fmt.Fprintf(p.err, "mini: skipped %s: already imported as %s\n", text.Printable(location(path, f.Row)), text.Printable(existing))
+// print formats and prints a line. It sanitizes the line, since names come from files.
+func (imp *importer) print(format string, args ...any) {
+	_, err := fmt.Fprintln(imp.a.Out, text.Printable(fmt.Sprintf(format, args...)))
+	imp.outErr = cmp.Or(imp.outErr, err)
 }
 
-// failed prints the first error of a file and the number of others.
-func (p *importPrinter) failed(path string, err error, others int) {
-	if p.json != nil {
-		p.printJSON(importLine{File: path, Error: err.Error(), Others: others})
+// printError counts and prints the first error of a file and the number of others.
+func (imp *importer) printError(path string, err error, others int) {
+	imp.failed += 1 + others
+	if imp.json != nil {
+		imp.printJSON(importLine{File: path, Error: err.Error(), Others: others})
 	}
 	also := ""
 	switch {
@@ -374,7 +343,7 @@ func (p *importPrinter) failed(path string, err error, others int) {
 	case others > 1:
 		also = fmt.Sprintf("; %d more rows were not read", others)
 	}
-	_, _ = fmt.Fprintf(p.err, "mini: %s%s\n", text.Printable(err.Error()), also) // best effort
+	_, _ = fmt.Fprintf(imp.a.Err, "mini: %s%s\n", text.Printable(err.Error()), also) // best effort
 }
 
 // location returns path with the number of the row, or path alone if row is 0.
@@ -385,66 +354,39 @@ func location(path string, row int) string {
 	return path
 }
 
-// print formats and prints a line. It sanitizes the strings in args, which come from
-// files.
-func (p *importPrinter) print(format string, args ...any) {
-	for i, a := range args {
-		if s, ok := a.(string); ok {
-			args[i] = text.Printable(s)
-		}
-	}
-	_, _ = fmt.Fprintf(p.out, format, args...)
-}
-
-// printJSON prints a line with --json. printSummary returns the first error.
-func (p *importPrinter) printJSON(line importLine) {
-	if err := p.json.Encode(line); err != nil && p.jsonErr == nil {
-		p.jsonErr = err
-	}
-}
-
-// printSummary prints the totals and the losses of each format. With --json, it prints
-// nothing.
-func (p *importPrinter) printSummary(run string, s *importStats) error {
-	if p.json != nil {
-		return p.jsonErr
-	}
-	if _, err := fmt.Fprintf(p.out, "%s of %s in %s\n", text.Count(s.Attempts, "attempt"),
-		text.Count(len(s.instances), "instance"), text.Printable(run)); err != nil {
-		return err
-	}
+// printSummary prints the totals and the losses of each format.
+func (imp *importer) printSummary(run string) {
+	imp.print("%s of %s in %s", text.Count(imp.attempts, "attempt"), text.Count(len(imp.instances), "instance"), run)
 	for _, part := range []struct {
 		n    int
 		text string
 	}{
-		{s.NoOutcome, "without an outcome"},
-		{s.Skipped, "skipped: imported before"},
-		{s.Other, "skipped: not trajectories"},
-		{s.Failed, "unreadable, see above"},
+		{imp.noOutcome, "without an outcome"},
+		{imp.skipped, "skipped: imported before"},
+		{imp.other, "skipped: not trajectories"},
+		{imp.failed, "unreadable, see above"},
 	} {
 		if part.n > 0 {
-			p.print("  %d %s\n", part.n, part.text)
+			imp.print("  %d %s", part.n, part.text)
 		}
 	}
-	for _, f := range slices.Sorted(maps.Keys(s.formats)) {
-		p.printFormat(f, s)
-	}
-	return nil
-}
-
-// printFormat prints the number of attempts and the losses of a format.
-func (p *importPrinter) printFormat(name string, s *importStats) {
-	p.print("%s: %s\n", name, text.Count(s.formats[name], "attempt"))
-	losses := slices.DeleteFunc(slices.Clone(s.losses), func(l importLoss) bool { return l.format != name })
-	slices.SortStableFunc(losses, func(a, b importLoss) int { return cmp.Compare(b.count, a.count) })
-	if len(losses) == 0 {
-		p.print("  nothing was lost\n")
-	}
-	for _, l := range losses {
-		times := ""
-		if l.count > l.attempts {
-			times = fmt.Sprintf("%d times ", l.count)
+	slices.SortStableFunc(imp.losses, func(a, b importLoss) int { return cmp.Compare(b.count, a.count) })
+	for _, name := range slices.Sorted(maps.Keys(imp.formats)) {
+		imp.print("%s: %s", name, text.Count(imp.formats[name], "attempt"))
+		nothing := true
+		for _, l := range imp.losses {
+			if l.format != name {
+				continue
+			}
+			nothing = false
+			times := ""
+			if l.count > l.attempts {
+				times = fmt.Sprintf("%d times ", l.count)
+			}
+			imp.print("  lost: %s (%sin %s)", l.description, times, text.Count(l.attempts, "attempt"))
 		}
-		p.print("  lost: %s (%sin %s)\n", l.description, times, text.Count(l.attempts, "attempt"))
+		if nothing {
+			imp.print("  nothing was lost")
+		}
 	}
 }

@@ -1,5 +1,5 @@
-// Package system implements the commands mini doctor, mini clean, mini kubernetes, mini ctl, mini
-// shell and mini fake-model.
+// Package system implements the commands mini doctor, mini clean, mini kubernetes, mini ctl and
+// mini shell.
 package system
 
 import (
