@@ -79,7 +79,8 @@ func reason(err error) string {
 }
 
 // ParseSetting returns a layer with one value, given by its dotted key. The value is
-// JSON, a list or mapping in YAML, or else a string.
+// JSON, a list or mapping in YAML, or else a string. For a key whose values are
+// strings, a mapping is a string, too.
 func ParseSetting(name, key, value string) (Layer, error) {
 	if key == varyKey || strings.HasPrefix(key, varyKey+".") {
 		return Layer{}, &configError{name + ": only a file has the key vary; the flag is --vary KEY=A,B"}
@@ -92,7 +93,7 @@ func settingNode(key, value string) *yaml.Node {
 	leaf := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value}
 	// Parse JSON as such and all else as a string. A list may be YAML, because a shell
 	// removes the quotes from JSON: [bash, -c].
-	if json.Valid([]byte(value)) || isYAMLList(value) || isMapping(key) && strings.HasPrefix(value, "{") {
+	if json.Valid([]byte(value)) || isYAMLList(value) || strings.HasPrefix(value, "{") && !isText(key) {
 		var doc yaml.Node
 		if err := yaml.Unmarshal([]byte(value), &doc); err == nil && len(doc.Content) == 1 {
 			leaf = doc.Content[0]

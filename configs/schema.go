@@ -80,6 +80,12 @@ func KeysUnder(prefix string) ([]string, error) {
 	return nil, &configError{"unknown key " + clipKey(prefix)}
 }
 
+// isText reports whether the values of a setting are strings.
+func isText(key string) bool {
+	t := typeOf(key)
+	return t != nil && t.Kind() == reflect.String
+}
+
 // isMapping reports whether a setting is a mapping with arbitrary keys.
 func isMapping(key string) bool {
 	t := typeOf(key)

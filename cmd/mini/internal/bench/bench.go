@@ -128,13 +128,17 @@ func (o *Options) hasTasks() bool { return slices.ContainsFunc(o.Subsets, datase
 // BuiltinConfigs returns the names of the built-in configurations that the settings are based on,
 // lowest layer first.
 func (o *Options) BuiltinConfigs() []string {
+	names := []string{"swebench"}
 	switch {
 	case o.isDemo():
-		return []string{"swebench", "demo", settings.Scripted}
+		names = append(names, "demo")
 	case o.hasTasks():
-		return []string{"swebench", "harbor"}
+		names = append(names, "harbor")
 	}
-	return []string{"swebench"}
+	if o.isDemo() || o.FlagSet.Changed("replies") {
+		names = append(names, settings.Scripted)
+	}
+	return names
 }
 
 // prepareJobs returns the job that the flags describe, or the jobs of all combinations of a sweep.

@@ -12,7 +12,7 @@ import (
 // TestDatasetScripts runs the scripts about datasets.
 func TestDatasetScripts(t *testing.T) {
 	scripts(t, "testdata/hub", map[string]string{
-		"HF_ENDPOINT": newTestHub(t, "image:1").URL, "CLOSED": "http://" + closedAddress(t),
+		"HF_ENDPOINT": newTestHub(t, "image:1").URL, "CLOSED": "http://" + closedAddress,
 		"XDG_CACHE_HOME": "", "HF_TOKEN": "", "HF_HUB_OFFLINE": "", "HF_HUB_CACHE": "", "HF_HOME": "",
 	})
 }

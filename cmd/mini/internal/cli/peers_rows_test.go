@@ -170,7 +170,7 @@ func TestMigrationGuideRows(t *testing.T) {
 	}
 	scripts(t, dir, map[string]string{
 		"HF_ENDPOINT": newTestHub(t, "image:1").URL, "XDG_CACHE_HOME": "", "HF_TOKEN": "", "HF_HUB_OFFLINE": "", "HF_HUB_CACHE": "", "HF_HOME": "",
-		"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k", "OPENROUTER_API_KEY": "k", "OLLAMA_HOST": closedAddress(t), "EDITOR": "false",
+		"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k", "OPENROUTER_API_KEY": "k", "OLLAMA_HOST": closedAddress, "EDITOR": "false",
 	})
 }
 

@@ -25,7 +25,7 @@ func TestUnreachableEngine(t *testing.T) {
 		host, say string
 		plain     bool // as a user without root's rights
 	}{
-		"a closed port":                {host: "tcp://" + closedAddress(t), say: "nothing answers"},
+		"a closed port":                {host: "tcp://" + closedAddress, say: "nothing answers"},
 		"no such socket":               {host: "unix:///nowhere/docker.sock", say: "nothing answers"},
 		"accepts and never answers":    {host: "tcp://" + silent, say: "no answer in"},
 		"a socket that is not for all": {host: "unix://" + lockedSocket(t), say: "permission denied", plain: true},
