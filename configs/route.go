@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -49,14 +50,6 @@ const (
 	maxSequence    = 10_000
 )
 
-// KeyEnv returns the default environment variable for the API key of a class of models.
-func KeyEnv(class string) string {
-	if class == "anthropic" {
-		return "ANTHROPIC_API_KEY"
-	}
-	return "OPENAI_API_KEY"
-}
-
 // RouteConfigs returns a configuration for each model of a route, in order. The section
 // model of each has the settings of that model and no route. Without a route, RouteConfigs
 // returns only r.
@@ -93,7 +86,7 @@ func (r *Resolved) withOverride(name string, entry Override) (*Resolved, error) 
 	}
 	if class, ok := set["model_class"]; ok && class != m.Class {
 		m.BaseURL, m.Headers, m.Cache, m.SendReasoning = "", nil, "", false
-		m.APIKeyEnv = KeyEnv(fmt.Sprint(class))
+		m.APIKeyEnv = cmp.Or(Providers[fmt.Sprint(class)].KeyEnv, Providers["openai"].KeyEnv)
 		delete(result.origins, "model.base_url")
 	}
 	for key := range set { // for Origin

@@ -2,18 +2,22 @@ package datasets_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/minibench/mini/datasets"
 )
@@ -295,4 +299,52 @@ func readSome(t *testing.T, data, slice string) (datasets.Set, error) {
 		t.Fatal(err)
 	}
 	return datasets.Load(t.Context(), []datasets.Source{src}, datasets.Selection{Slice: slice}.Apply)
+}
+
+// TestFewRowsTakeLittleMemory loads five of 20,000 rows, of 80 MB.
+func TestFewRowsTakeLittleMemory(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.parquet")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := parquet.NewGenericWriter[plainRow](f, parquet.MaxRowsPerRowGroup(5000), parquet.Compression(&parquet.Uncompressed))
+	long := make([]byte, 4000)
+	for i := range 20_000 {
+		_, err = rand.NewChaCha8([32]byte{byte(i), byte(i >> 8)}).Read(long)
+		row := plainRow{ID: fmt.Sprintf("a__b-%d", i), Problem: string(long)}
+		if _, writeErr := w.Write([]plainRow{row}); errors.Join(err, writeErr) != nil {
+			t.Fatal(err, writeErr)
+		}
+	}
+	if err := errors.Join(w.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	w, long = nil, nil
+	runtime.GC()
+	runtime.GC() // also what pools hold
+	before, most := heap(), uint64(0)
+	ctx, cancel := context.WithCancel(t.Context())
+	var g errgroup.Group
+	g.Go(func() error {
+		for ; ctx.Err() == nil; time.Sleep(time.Millisecond) {
+			most = max(most, heap())
+		}
+		return nil
+	})
+	src, err := datasets.Local(path, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := datasets.Load(t.Context(), []datasets.Source{src}, datasets.Selection{Slice: "::4000"}.Apply)
+	cancel()
+	_ = g.Wait() // returns no error
+	if err != nil || len(set.Instances) != 5 || len(set.IDs) != 20_000 || int64(most)-int64(before) > 40<<20 {
+		t.Errorf("%d of %d rows in %d MB, %v", len(set.Instances), len(set.IDs), (int64(most)-int64(before))>>20, err)
+	}
 }

@@ -40,7 +40,7 @@ func TestLocal(t *testing.T) {
 		"a file":             {map[string]string{"rows.jsonl": line("a")}, "rows.jsonl", "", " [a]"},
 		"its name's split":   {map[string]string{"lite-dev.jsonl": line("a")}, "lite-dev.jsonl", "dev", "dev [a]"},
 		"parquet":            {map[string]string{"rows.parquet": rows}, "rows.parquet", "", " [a__b-0 a__b-1]"},
-		"a folder of shards":  {map[string]string{"data/test-00000-of-00003.parquet": rows, "data/test-00001-of-00003.parquet": string(table(t, []plainRow{{ID: "b"}})), "data/test-00002-of-00003.parquet": string(table(t, []plainRow{{ID: "c"}}))}, ".", "", "test [a__b-0 a__b-1 b c]"},
+		"a folder of shards": {map[string]string{"data/test-00000-of-00003.parquet": rows, "data/test-00001-of-00003.parquet": string(table(t, []plainRow{{ID: "b"}})), "data/test-00002-of-00003.parquet": string(table(t, []plainRow{{ID: "c"}}))}, ".", "", "test [a__b-0 a__b-1 b c]"},
 		"one split of it":    {map[string]string{"dev.jsonl": line("d"), "test.jsonl": line("t")}, ".", "dev", "dev [d]"},
 		"what is not data":   {map[string]string{"README.md": "x", ".git/x.jsonl": "x", ".rows.jsonl": "x", "_x/rows.jsonl": "x", "dataset_infos.json": "{}", "rows.jsonl": line("a")}, ".", "", " [a]"},
 		"an empty shard":     {map[string]string{"0.jsonl": line("a"), "1.json": "[]"}, ".", "", " [a]"},

@@ -50,7 +50,7 @@ var sandboxPackages = []string{"cmd/mini-helper", "env", "env/process", "env/fil
 var clients = map[string][]string{
 	"github.com/docker/docker":           {"env/docker", "cmd/mini/internal/system/doctor", "env/kubernetes"},
 	"k8s.io/":                            {"env/kubernetes", "env/open", "cmd/mini/internal/system/doctor"},
-	"github.com/sashabaranov/go-openai":  {"model/openai", "model/fake"},
+	"github.com/sashabaranov/go-openai":  {"model/openai"},
 	"github.com/modelcontextprotocol/go": {"agent/tools/mcp"},
 }
 

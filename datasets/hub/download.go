@@ -21,7 +21,6 @@ func (h *Hub) downloadFile(ctx context.Context, ref Ref, commit string, e entry,
 		return err
 	}
 	defer unlock() //nolint:errcheck // the end of the process also unlocks it
-	m.file = printable(e.Path)
 	path := h.folder(ref.Repo, "blobs", e.blob())
 	if !isIntact(ctx, path, e.blob()) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // as in write

@@ -35,7 +35,7 @@ func TestFetch(t *testing.T) {
 	if diff := cmp.Diff(wantSource, []any{src.Name, src.Revision, src.Split, src.Files, src.Names}); diff != "" {
 		t.Errorf("source (-want +got):\n%s", diff)
 	}
-	wantLast := hub.Progress{Stage: hub.Downloading, Repo: repo, File: shard1, Bytes: 500_001, Total: 500_001}
+	wantLast := hub.Progress{Stage: hub.Downloading, Repo: repo, Bytes: 500_001, Total: 500_001}
 	if diff := cmp.Diff(wantLast, last); diff != "" {
 		t.Errorf("last progress (-want +got):\n%s", diff)
 	}

@@ -11,7 +11,7 @@ type Stage string
 const (
 	Resolving   Stage = "asking"      // for the commit and its files
 	Waiting     Stage = "waiting"     // for another process that downloads the same file
-	Downloading Stage = "downloading" // File, Bytes and Total are set
+	Downloading Stage = "downloading" // Bytes and Total are set
 	Retrying    Stage = "retrying"    // Err and Wait are set
 )
 
@@ -19,8 +19,6 @@ const (
 type Progress struct {
 	Stage Stage
 	Repo  string
-	// File is the name of the current file in the repository.
-	File string
 	// Total is the size of the snapshot's files; Bytes is how many of these bytes are in
 	// the cache, those downloaded earlier included.
 	Bytes, Total int64
@@ -35,7 +33,7 @@ const progressInterval = 100 * time.Millisecond
 // progressMeter counts the bytes of one fetch.
 type progressMeter struct {
 	notify      func(Progress)
-	repo, file  string
+	repo        string
 	done, total int64 // done: bytes of the files before the current one
 	current     int64 // bytes of the current file
 	last        time.Time
@@ -56,5 +54,5 @@ func (m *progressMeter) report(n int64, force bool) {
 		return // also for the card, before the total is known
 	}
 	m.last = now
-	m.notify(Progress{Stage: Downloading, Repo: m.repo, File: m.file, Bytes: m.done + n, Total: m.total})
+	m.notify(Progress{Stage: Downloading, Repo: m.repo, Bytes: m.done + n, Total: m.total})
 }

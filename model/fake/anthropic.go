@@ -14,72 +14,43 @@ var _ wireFormat = anthropic{}
 
 func (anthropic) api() string { return "anthropic" }
 
-type anthropicReply struct {
-	ID           string  `json:"id"`
-	Type         string  `json:"type"`
-	Role         string  `json:"role"`
-	Model        string  `json:"model"`
-	Content      []any   `json:"content"`
-	StopReason   *string `json:"stop_reason"`
-	StopSequence *string `json:"stop_sequence"`
-	Usage        object  `json:"usage,omitempty"`
-}
-
-type textBlock struct {
-	Type string `json:"type"`
-	Text string `json:"text"`
-}
-
-type thinkingBlock struct {
-	Type      string `json:"type"`
-	Thinking  string `json:"thinking"`
-	Signature string `json:"signature"`
-}
-
-type toolBlock struct {
-	Type  string          `json:"type"`
-	ID    string          `json:"id"`
-	Name  string          `json:"name"`
-	Input json.RawMessage `json:"input"`
-}
-
 func (a anthropic) plain(m *message) any {
-	r := a.frame(m)
-	r.StopReason = a.stop(m)
-	if m.usage != nil {
-		r.Usage = a.usage(m.usage)
-	}
+	content := []any{}
 	if m.thinking != "" {
-		r.Content = append(r.Content, thinkingBlock{"thinking", m.thinking, sign(m.thinking)})
+		content = append(content, object{"type", "thinking", "thinking", m.thinking, "signature", sign(m.thinking)})
 	}
-	if text := m.text; text != "" {
-		r.Content = append(r.Content, textBlock{"text", text})
+	if m.text != "" {
+		content = append(content, object{"type", "text", "text", m.text})
 	}
 	for _, c := range m.calls {
 		input := json.RawMessage(c.arguments)
 		if !json.Valid(input) {
 			input = jsonOf(c.arguments, "") // send invalid JSON as a string: the API has no other form for it
 		}
-		r.Content = append(r.Content, toolBlock{"tool_use", c.idWithPrefix("toolu_"), c.name, input})
+		content = append(content, object{"type", "tool_use", "id", c.idWithPrefix("toolu_"), "name", c.name, "input", input})
 	}
-	return r
+	return a.frame(m, content, a.stop(m), m.usage)
 }
 
-func (anthropic) frame(m *message) anthropicReply {
-	return anthropicReply{ID: "msg_" + m.id, Type: "message", Role: "assistant", Model: m.model, Content: []any{}}
+func (a anthropic) frame(m *message, content []any, stop *string, usage *model.Usage) object {
+	o := object{
+		"id", "msg_" + m.id, "type", "message", "role", "assistant", "model", m.model, "content", content,
+		"stop_reason", stop, "stop_sequence", nil,
+	}
+	if usage != nil {
+		o = append(o, "usage", a.usage(usage))
+	}
+	return o
 }
 
 // events returns the named events of a reply: message_start with the usage of the
 // prompt, the blocks with a ping in the first, and message_delta with the usage of
 // the reply.
 func (a anthropic) events(m *message) [][]byte {
-	start := a.frame(m)
-	if first := a.startUsage(m); first != nil {
-		start.Usage = a.usage(first)
-	}
+	start := a.frame(m, []any{}, nil, a.startUsage(m))
 	parts := [][]byte{event("message_start", object{"type", "message_start", "message", start})}
 	index := 0
-	block := func(begin any, deltas ...object) {
+	block := func(begin object, deltas ...object) {
 		parts = append(parts, event("content_block_start", object{"type", "content_block_start", "index", index, "content_block", begin}))
 		if index == 0 {
 			parts = append(parts, event("ping", object{"type", "ping"}))
@@ -91,14 +62,14 @@ func (a anthropic) events(m *message) [][]byte {
 		index++
 	}
 	if m.thinking != "" {
-		block(thinkingBlock{Type: "thinking"}, append(deltas("thinking_delta", "thinking", m.thinking),
+		block(object{"type", "thinking", "thinking", "", "signature", ""}, append(deltas("thinking_delta", "thinking", m.thinking),
 			object{"type", "signature_delta", "signature", sign(m.thinking)})...)
 	}
 	if text := m.text; text != "" {
-		block(textBlock{Type: "text"}, deltas("text_delta", "text", text)...)
+		block(object{"type", "text", "text", ""}, deltas("text_delta", "text", text)...)
 	}
 	for _, c := range m.calls {
-		block(toolBlock{"tool_use", c.idWithPrefix("toolu_"), c.name, json.RawMessage("{}")}, append(
+		block(object{"type", "tool_use", "id", c.idWithPrefix("toolu_"), "name", c.name, "input", object{}}, append(
 			[]object{{"type", "input_json_delta", "partial_json", ""}},
 			deltas("input_json_delta", "partial_json", c.arguments)...)...)
 	}
@@ -158,22 +129,7 @@ func (anthropic) problem(p problem, id string) []byte {
 	if p.body != "" {
 		return []byte(p.body)
 	}
-	return jsonOf(struct {
-		Type      string `json:"type"`
-		Error     any    `json:"error"`
-		RequestID string `json:"request_id"`
-	}{"error", anthropicError(p), id}, "")
-}
-
-func anthropicError(p problem) any {
-	typ := p.anthropicType
-	if typ == "" {
-		typ = p.typ
-	}
-	return struct {
-		Type    string `json:"type"`
-		Message string `json:"message"`
-	}{typ, p.message}
+	return jsonOf(object{"type", "error", "error", object{"type", p.typ, "message", p.message}, "request_id", id}, "")
 }
 
 func (anthropic) headers(h http.Header, id string) { h.Set("Request-Id", id) }

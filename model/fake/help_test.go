@@ -125,34 +125,3 @@ func raw(t *testing.T, l *fake.MemoryListener, api, body string) string {
 func client(l *fake.MemoryListener) *http.Client {
 	return &http.Client{Transport: &http.Transport{DialContext: l.DialContext, DisableKeepAlives: true}}
 }
-
-// post returns the status, headers and body of a response.
-func post(t *testing.T, c *http.Client, api, body string) (int, http.Header, string) {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://fake"+path(api), strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if api == "anthropic" {
-		req.Header.Set("Anthropic-Version", "2023-06-01")
-	}
-	resp, err := c.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, resp.Header, string(answer)
-}
-
-func fuzzScript(f *testing.F) *scripted.Script {
-	f.Helper()
-	s, err := scripted.Parse("replies.yaml", []byte(replies))
-	if err != nil {
-		f.Fatal(err)
-	}
-	return s
-}

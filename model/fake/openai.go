@@ -119,111 +119,72 @@ func unanswered(pending map[string]bool, i int) *problem {
 		"The following tool_call_ids did not have response messages: "+strings.Join(ids[:min(len(ids), 5)], ", "))
 }
 
-type openAIReply struct {
-	ID                string         `json:"id"`
-	Object            string         `json:"object"`
-	Created           int64          `json:"created"`
-	Model             string         `json:"model"`
-	SystemFingerprint string         `json:"system_fingerprint"`
-	Choices           []openAIChoice `json:"choices"`
-	Usage             any            `json:"usage,omitempty"`
-}
-
-type openAIChoice struct {
-	Index        int                 `json:"index"`
-	Message      *openAIReplyMessage `json:"message,omitempty"`
-	Delta        *openAIDelta        `json:"delta,omitempty"`
-	Logprobs     any                 `json:"logprobs"`
-	FinishReason *string             `json:"finish_reason"`
-}
-
-type openAIReplyMessage struct {
-	Role      string       `json:"role"`
-	Content   *string      `json:"content"`
-	Reasoning string       `json:"reasoning_content,omitempty"`
-	ToolCalls []openAICall `json:"tool_calls,omitempty"`
-	Refusal   *string      `json:"refusal"`
-}
-
-type openAIDelta struct {
-	Role      string       `json:"role,omitempty"`
-	Content   *string      `json:"content,omitempty"`
-	Reasoning string       `json:"reasoning_content,omitempty"`
-	ToolCalls []openAICall `json:"tool_calls,omitempty"`
-}
-
-type openAICall struct {
-	Index    *int   `json:"index,omitempty"` // in streams
-	ID       string `json:"id,omitempty"`
-	Type     string `json:"type,omitempty"`
-	Function struct {
-		Name      string `json:"name,omitempty"`
-		Arguments string `json:"arguments"`
-	} `json:"function"`
-}
-
-func (openAI) frame(m *message, object string) openAIReply {
-	return openAIReply{
-		ID: "chatcmpl-" + m.id, Object: object, Created: m.created.Unix(), Model: m.model,
-		SystemFingerprint: "fp_fake", Choices: []openAIChoice{},
+func (openAI) frame(m *message, kind string, choices []any, usage any) object {
+	o := object{
+		"id", "chatcmpl-" + m.id, "object", kind, "created", m.created.Unix(), "model", m.model,
+		"system_fingerprint", "fp_fake", "choices", choices,
 	}
+	if usage != nil {
+		o = append(o, "usage", usage)
+	}
+	return o
 }
 
 func (o openAI) plain(m *message) any {
-	r := o.frame(m, "chat.completion")
+	var usage any
 	if m.usage != nil {
-		r.Usage = o.usage(m)
+		usage = o.usage(m)
 	}
-	reply := &openAIReplyMessage{Role: "assistant", Reasoning: m.thinking}
-	if m.text != "" || len(m.calls) == 0 {
-		reply.Content = &m.text
+	reply := object{"role", "assistant", "content", m.text}
+	if m.text == "" && len(m.calls) > 0 {
+		reply[3] = nil
 	}
+	if m.thinking != "" {
+		reply = append(reply, "reasoning_content", m.thinking)
+	}
+	var calls []any
 	for _, c := range m.calls {
-		call := openAICall{ID: c.idWithPrefix("call_"), Type: "function"}
-		call.Function.Name, call.Function.Arguments = c.name, c.arguments
-		reply.ToolCalls = append(reply.ToolCalls, call)
+		calls = append(calls, object{"id", c.idWithPrefix("call_"), "type", "function", "function", object{"name", c.name, "arguments", c.arguments}})
 	}
-	r.Choices = append(r.Choices, openAIChoice{Message: reply, FinishReason: o.finish(m)})
-	return r
+	if calls != nil {
+		reply = append(reply, "tool_calls", calls)
+	}
+	choice := object{"index", 0, "message", append(reply, "refusal", nil), "logprobs", nil, "finish_reason", o.finish(m)}
+	return o.frame(m, "chat.completion", []any{choice}, usage)
 }
 
 // events returns the chunks of a reply. If the request asks for usage, the last
 // chunk has it, and the others have null.
 func (o openAI) events(m *message) [][]byte {
+	const kind = "chat.completion.chunk"
 	var parts [][]byte
-	add := func(d *openAIDelta, finish *string) {
-		chunk := o.frame(m, "chat.completion.chunk")
-		chunk.Choices = []openAIChoice{{Delta: d, FinishReason: finish}}
-		if m.usageEvent {
-			chunk.Usage = json.RawMessage("null")
-		}
-		parts = append(parts, event("", chunk))
+	var usage any
+	if m.usageEvent {
+		usage = json.RawMessage("null")
 	}
-	empty := ""
-	add(&openAIDelta{Role: "assistant", Content: &empty}, nil)
+	add := func(delta object, finish *string) {
+		choice := object{"index", 0, "delta", delta, "logprobs", nil, "finish_reason", finish}
+		parts = append(parts, event("", o.frame(m, kind, []any{choice}, usage)))
+	}
+	add(object{"role", "assistant", "content", ""}, nil)
 	for _, s := range pieces(m.thinking) {
-		add(&openAIDelta{Reasoning: s}, nil)
+		add(object{"reasoning_content", s}, nil)
 	}
 	for _, s := range pieces(m.text) {
-		add(&openAIDelta{Content: &s}, nil)
+		add(object{"content", s}, nil)
 	}
 	for i, c := range m.calls {
-		call := openAICall{Index: &i, ID: c.idWithPrefix("call_"), Type: "function"}
-		call.Function.Name = c.name
-		add(&openAIDelta{ToolCalls: []openAICall{call}}, nil)
+		call := object{"index", i, "id", c.idWithPrefix("call_"), "type", "function", "function", object{"name", c.name, "arguments", ""}}
+		add(object{"tool_calls", []any{call}}, nil)
 		for _, s := range pieces(c.arguments) {
-			rest := openAICall{Index: &i}
-			rest.Function.Arguments = s
-			add(&openAIDelta{ToolCalls: []openAICall{rest}}, nil)
+			add(object{"tool_calls", []any{object{"index", i, "function", object{"arguments", s}}}}, nil)
 		}
 	}
 	if f := o.finish(m); f != nil {
-		add(&openAIDelta{}, f)
+		add(object{}, f)
 	}
 	if m.usageEvent && m.usage != nil {
-		last := o.frame(m, "chat.completion.chunk")
-		last.Usage = o.usage(m)
-		parts = append(parts, event("", last))
+		parts = append(parts, event("", o.frame(m, kind, []any{}, o.usage(m))))
 	}
 	return append(parts, []byte("data: [DONE]\n\n"))
 }
@@ -267,23 +228,13 @@ func (openAI) problem(p problem, _ string) []byte {
 	if p.body != "" {
 		return []byte(p.body)
 	}
-	return jsonOf(map[string]any{"error": openAIError(p)}, "  ")
-}
-
-func openAIError(p problem) any {
-	object := struct {
-		Message string  `json:"message"`
-		Type    string  `json:"type"`
-		Param   *string `json:"param"`
-		Code    *string `json:"code"`
-	}{Message: p.message, Type: p.typ}
-	if p.param != "" {
-		object.Param = &p.param
+	orNull := func(s string) any {
+		if s == "" {
+			return nil
+		}
+		return s
 	}
-	if p.code != "" {
-		object.Code = &p.code
-	}
-	return object
+	return jsonOf(object{"error", object{"message", p.message, "type", p.typ, "param", orNull(p.param), "code", orNull(p.code)}}, "  ")
 }
 
 func (openAI) headers(h http.Header, id string) {

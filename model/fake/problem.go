@@ -10,11 +10,10 @@ import (
 
 // problem is an error response of either API.
 type problem struct {
-	status        int
-	typ           string
-	anthropicType string // if it differs from typ
-	code, param   string // OpenAI only
-	message       string
+	status      int
+	typ         string
+	code, param string // OpenAI only
+	message     string
 	// body replaces the error object; contentType defaults to JSON.
 	body, contentType string
 	retryAfter        time.Duration

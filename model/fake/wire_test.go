@@ -2,7 +2,6 @@ package fake_test
 
 import (
 	"encoding/json"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -172,34 +171,4 @@ func TestCallsOfTheScript(t *testing.T) {
 			t.Errorf("%s: %d %s\nwant %s", test.api, status, answer, test.want)
 		}
 	}
-}
-
-// FuzzRequests finds requests that crash the server.
-func FuzzRequests(f *testing.F) {
-	for _, api := range []string{"openai", "anthropic"} {
-		f.Add(api == "anthropic", body(api, true))
-		f.Add(api == "anthropic", simple(api, "hello", 1))
-	}
-	s, err := fake.New(fake.Config{Script: fuzzScript(f), Plan: &fake.Plan{Rules: []fake.Rule{
-		{Probability: 0.5, Faults: []string{"bad-json", "cut", "context"}},
-	}}})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Cleanup(func() { _ = s.Close() })
-	f.Fuzz(func(t *testing.T, isAnthropic bool, body string) {
-		api := "openai"
-		if isAnthropic {
-			api = "anthropic"
-		}
-		defer func() {
-			r := recover()
-			if err, ok := r.(error); r != nil && (!ok || !errors.Is(err, http.ErrAbortHandler)) {
-				panic(r)
-			}
-		}()
-		if status, answer := ask(t, s, api, body); status != 200 && !json.Valid([]byte(answer)) {
-			t.Errorf("%d %q", status, answer)
-		}
-	})
 }

@@ -87,17 +87,15 @@ func baseURL(m configs.Model) string {
 	return cmp.Or(m.BaseURL, openai.DefaultBaseURL)
 }
 
-// costReportingHosts are hosts of servers that report the cost in each reply.
-var costReportingHosts = []string{"openrouter.ai"}
-
 // reportsCost reports whether a model's server is known to report costs.
 func reportsCost(m configs.Model) bool {
 	u, err := url.Parse(m.BaseURL)
 	if err != nil {
 		return false
 	}
-	for _, host := range costReportingHosts {
-		if u.Hostname() == host || strings.HasSuffix(u.Hostname(), "."+host) {
+	for _, p := range configs.Providers {
+		known, err := url.Parse(p.BaseURL)
+		if err == nil && p.ReportsCost && (u.Hostname() == known.Hostname() || strings.HasSuffix(u.Hostname(), "."+known.Hostname())) {
 			return true
 		}
 	}

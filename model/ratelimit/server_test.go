@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/model/fake"
 	"github.com/minibench/mini/model/openai"
 )
 
@@ -141,43 +142,16 @@ func (s *limitedServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// pipeListener is an in-memory network for use with a fake clock.
-type pipeListener struct {
-	conns chan net.Conn
-	done  chan struct{}
-}
-
-func (p *pipeListener) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.done:
-		return nil, net.ErrClosed
-	}
-}
-func (p *pipeListener) Close() error   { close(p.done); return nil }
-func (p *pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
-
-func (p *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	clientConn, serverConn := net.Pipe()
-	select {
-	case p.conns <- serverConn:
-		return clientConn, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
 // serve returns a provider that sends its requests to s over HTTP, in a synctest bubble.
 func serve(t *testing.T, s http.Handler) model.Model {
 	t.Helper()
-	p := &pipeListener{conns: make(chan net.Conn), done: make(chan struct{})}
+	l := fake.NewMemoryListener()
 	server := &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
 	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(p) }()
+	go func() { ended <- server.Serve(l) }()
 	m, err := openai.New(openai.Config{
 		Name: "m", BaseURL: "http://inside/v1",
-		HTTPClient: &http.Client{Transport: &http.Transport{DialContext: p.dial, DisableKeepAlives: true}},
+		HTTPClient: &http.Client{Transport: &http.Transport{DialContext: l.DialContext, DisableKeepAlives: true}},
 	})
 	if err != nil {
 		t.Fatal(err)

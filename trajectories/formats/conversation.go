@@ -199,7 +199,7 @@ func decodeReply(raw json.RawMessage, resp response, m *model.Message) bool {
 	if len(resp.Choices) > 0 {
 		message = resp.Choices[0].Message
 	}
-	t, err := parseTurn(message, defaultActions)
+	t, err := parseTurn(message, defaultActions())
 	if err != nil || t.Role != model.Assistant {
 		return false
 	}

@@ -114,7 +114,7 @@ func actionPattern(expr string) *regexp.Regexp {
 	if re, err := regexp.Compile("(?s)" + expr); err == nil && re.NumSubexp() >= 1 {
 		return re
 	}
-	return defaultActions
+	return defaultActions()
 }
 
 // cutExitMessage removes the last message of a file of release 1 if it repeats the

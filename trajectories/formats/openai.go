@@ -44,7 +44,7 @@ func (b *builder) messages(list []json.RawMessage, e ending) (*File, error) {
 	if len(list) == 0 {
 		return nil, errors.New("no messages")
 	}
-	turns, err := parseTurns(list, defaultActions)
+	turns, err := parseTurns(list, defaultActions())
 	if err != nil {
 		return nil, err
 	}

@@ -196,15 +196,10 @@ func (r *sweReader) addStep(s sweStep, noHistory bool) {
 	case s.Action == "submit" || s.Action == "" && s.Response == "": // added by SWE-agent when it stops the agent
 		r.b.addLoss("a step without a reply, added by SWE-agent when it submits for the model", 1)
 	default:
-		r.addRejected(s)
+		r.b.addReply(m, nil, nil, time.Time{})
+		r.b.addMessage(model.Message{Role: model.User, Content: s.Observation}, trajectories.CauseFormatError, time.Time{})
+		r.b.addLoss("a reply that SWE-agent requested again is treated as a format error; the file has no reason", 1)
 	}
-}
-
-// addRejected adds a rejected reply, and the message that rejects it.
-func (r *sweReader) addRejected(s sweStep) {
-	r.b.addReply(model.Message{Role: model.Assistant, Content: s.Response}, nil, nil, time.Time{})
-	r.b.addMessage(model.Message{Role: model.User, Content: s.Observation}, trajectories.CauseFormatError, time.Time{})
-	r.b.addLoss("a reply that SWE-agent requested again is treated as a format error; the file has no reason", 1)
 }
 
 // addMessage adds a message of the history.

@@ -82,9 +82,13 @@ func (c *cleaner) cleanValue(v reflect.Value, keep func(secret) bool) {
 	case v.Kind() == reflect.Struct:
 		c.cleanFields(v, keep)
 	case v.Type() == reflect.TypeFor[json.RawMessage]():
-		v.SetBytes([]byte(redactJSON(c.scanner, string(v.Bytes()), keep, c.note)))
+		if text := string(v.Bytes()); text != "" { // nil stays nil
+			v.SetBytes([]byte(redactJSON(c.scanner, text, keep, c.note)))
+		}
 	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8:
-		v.SetBytes([]byte(redact(c.scanner, string(v.Bytes()), keep, c.note)))
+		if text := string(v.Bytes()); text != "" {
+			v.SetBytes([]byte(redact(c.scanner, text, keep, c.note)))
+		}
 	case v.Type() == reflect.TypeFor[[]model.ToolDefinition](): // copy: attempts that are read concurrently may share definitions
 		v.Set(reflect.AppendSlice(reflect.Zero(v.Type()), v))
 		fallthrough

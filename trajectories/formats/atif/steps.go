@@ -24,11 +24,11 @@ func (b *builder) addSteps() {
 		if isAnswer(e.Message) && len(b.steps) > 0 {
 			b.addAnswer(i, e)
 		} else {
-			b.addStep(i, e)
+			b.addStep(e)
 		}
 	}
 	for step := range b.steps { // add executions that no message reports, such as that of the submit command
-		for k, execution := range b.entry(step).Executions {
+		for k, execution := range b.entries[step].Executions {
 			if !b.hasResult[execution.Record] {
 				b.addResult(step, result{CallID: b.executionCallID(step, k)}, &execution, "")
 			}
@@ -47,8 +47,8 @@ func isAnswer(m trajectories.Message) bool {
 	return m.Role == model.Tool
 }
 
-// addStep adds the step of entry e, which has index i.
-func (b *builder) addStep(i int, e trajectories.Entry) {
+// addStep adds the step of an entry.
+func (b *builder) addStep(e trajectories.Entry) {
 	s := step{ID: len(b.steps) + 1, Timestamp: timestamp(e.Time), Source: "user", Message: e.Content}
 	switch e.Role {
 	case model.System:
@@ -58,7 +58,7 @@ func (b *builder) addStep(i int, e trajectories.Entry) {
 		b.fillReply(&s, e)
 	default:
 	}
-	b.steps, b.entries = append(b.steps, s), append(b.entries, i)
+	b.steps, b.entries = append(b.steps, s), append(b.entries, e)
 }
 
 // fillReply sets the fields that only steps of the agent have.
@@ -131,7 +131,7 @@ func (b *builder) addAnswer(i int, e trajectories.Entry) {
 	switch call := b.callByID(step, e.ToolCallID); {
 	case call != nil:
 		r.CallID = call.ID
-	case execution != nil && len(b.entry(step).ToolCalls) == 0: // toolCalls made the tool call from the command
+	case execution != nil && len(b.entries[step].ToolCalls) == 0: // toolCalls made the tool call from the command
 		r.CallID = b.executionCallID(step, executionIndex)
 	}
 	cause := e.Cause
@@ -144,20 +144,12 @@ func (b *builder) addAnswer(i int, e trajectories.Entry) {
 // executionFor returns the execution of a step that entry i reports, and its index; nil if
 // there is none.
 func (b *builder) executionFor(step, i int) (*trajectories.Execution, int) {
-	for k, r := range b.entry(step).Executions {
+	for k, r := range b.entries[step].Executions {
 		if r.ObservationEntry == i {
 			return &r, k
 		}
 	}
 	return nil, 0
-}
-
-// entry returns the entry of a step. For the step of a compaction, it is empty.
-func (b *builder) entry(step int) trajectories.Entry {
-	if b.entries[step] < 0 {
-		return trajectories.Entry{}
-	}
-	return b.t.Entries[b.entries[step]]
 }
 
 // addCompaction adds a step for a compaction, with the text of the messages that replace
@@ -171,30 +163,24 @@ func (b *builder) addCompaction(c trajectories.Compaction) {
 		ID: len(b.steps) + 1, Source: "system", Message: strings.Join(texts, "\n\n"),
 		Extra: b.extra(extraStep{contextManagement{Type: "compaction", Boundary: "replace"}}),
 	})
-	b.entries = append(b.entries, -1)
+	b.entries = append(b.entries, trajectories.Entry{})
 }
 
 // callByID returns the tool call of a step that has the given ID in the journal, or nil.
 func (b *builder) callByID(step int, id string) *toolCall {
-	if k := b.callIndex(step, id); k >= 0 {
-		return &b.steps[step].Calls[k]
+	calls := b.steps[step].Calls // only assistant messages have calls
+	k := slices.IndexFunc(b.entries[step].ToolCalls, func(c model.ToolCall) bool { return c.ID == id })
+	if id == "" || k < 0 || len(calls) == 0 {
+		return nil
 	}
-	return nil
-}
-
-// callIndex is callByID, but returns the index or -1.
-func (b *builder) callIndex(step int, id string) int {
-	if id == "" || len(b.steps[step].Calls) == 0 { // only assistant messages have calls
-		return -1
-	}
-	return slices.IndexFunc(b.entry(step).ToolCalls, func(c model.ToolCall) bool { return c.ID == id })
+	return &calls[k]
 }
 
 // executionCallID returns the ID of the tool call for the execution at index in a step, or
 // "" if tool calls and commands do not correspond.
 func (b *builder) executionCallID(step, index int) string {
 	calls := b.steps[step].Calls
-	if index >= len(calls) || len(calls) != len(b.entry(step).Actions) {
+	if index >= len(calls) || len(calls) != len(b.entries[step].Actions) {
 		return ""
 	}
 	return calls[index].ID

@@ -93,8 +93,8 @@ func writeList[T any](out *bytes.Buffer, name string, elements []T) error {
 type builder struct {
 	t         *trajectories.Attempt
 	steps     []step
-	entries   []int        // index of the entry of each step; -1 for a compaction
-	hasResult map[int]bool // whether a step has the result of an execution, by record ID
+	entries   []trajectories.Entry // of each step; empty for a compaction
+	hasResult map[int]bool         // whether a step has the result of an execution, by record ID
 	losses    []string
 	err       error // first error
 

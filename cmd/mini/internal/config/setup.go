@@ -50,24 +50,14 @@ it starts on a terminal without a model or a key.`,
 	}
 }
 
-// provider describes a provider and the variable with its key.
-type provider struct {
-	name, class, baseURL, KeyEnv string
-	model                        string // suggested model
-}
-
-// providers returns the providers that the setup offers by name.
-func providers() []provider {
-	return []provider{
-		{"OpenAI", "openai", "", "OPENAI_API_KEY", "gpt-5-mini"},
-		{"Anthropic", "anthropic", "", "ANTHROPIC_API_KEY", "claude-sonnet-4-5"},
-		{"OpenRouter", "openai", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", "openai/gpt-5-mini"},
-	}
+// offered returns the providers that the setup offers by name.
+func offered() []configs.Provider {
+	return []configs.Provider{configs.Providers["openai"], configs.Providers["anthropic"], configs.Providers["openrouter"]}
 }
 
 // ProviderSetup holds the answers of a setup.
 type ProviderSetup struct {
-	provider
+	configs.Provider
 	isLocal     bool                     // the provider is a server on this machine, which is free
 	localServer localservers.ProbeResult // the server and its models, if isLocal
 	key         string                   // key to store; "" stores none
@@ -112,7 +102,7 @@ func SetUp(ctx context.Context, a *app.App, cfg *configs.Resolved) (*ProviderSet
 // askProvider asks for the provider of the model.
 func (u *ProviderSetup) askProvider(ctx context.Context, a *ask.Prompter, cfg *configs.Resolved) error {
 	running := slices.DeleteFunc(localservers.ProbeAll(ctx, localservers.KnownServers()), func(f localservers.ProbeResult) bool { return f.Err != nil })
-	named := providers()
+	named := offered()
 	var list []string
 	suggested := -1
 	for i, p := range named {
@@ -121,7 +111,7 @@ func (u *ProviderSetup) askProvider(ctx context.Context, a *ask.Prompter, cfg *c
 			state = "is set" + inFile(p.KeyEnv)
 			suggested = cmp.Or(suggested+1, i+1) - 1 // the first provider whose variable is set
 		}
-		list = append(list, fmt.Sprintf("%-12s %s %s", p.name, p.KeyEnv, state))
+		list = append(list, fmt.Sprintf("%-12s %s %s", p.Title, p.KeyEnv, state))
 	}
 	otherIndex, localIndex := len(named), len(named)+1
 	localText := "none is running"
@@ -150,19 +140,19 @@ func (u *ProviderSetup) askProvider(ctx context.Context, a *ask.Prompter, cfg *c
 	case n == localIndex, n == otherIndex:
 		return u.askAddress(ctx, a, cfg)
 	}
-	u.provider = named[n]
+	u.Provider = named[n]
 	return nil
 }
 
 // currentProvider returns the index of the configured provider in the list that
 // askProvider shows, or -1 if no model is configured or the list lacks its provider.
-func currentProvider(cfg *configs.Resolved, named []provider, running []localservers.ProbeResult) int {
+func currentProvider(cfg *configs.Resolved, named []configs.Provider, running []localservers.ProbeResult) int {
 	m := cfg.Model
 	if m.Name == "" {
 		return -1
 	}
 	for i, p := range named {
-		if p.class == m.Class && p.baseURL == m.BaseURL {
+		if p.Class == m.Class && p.BaseURL == m.BaseURL {
 			return i
 		}
 	}
@@ -182,7 +172,7 @@ func currentProvider(cfg *configs.Resolved, named []provider, running []localser
 // askAddress asks for the address of another server.
 func (u *ProviderSetup) askAddress(ctx context.Context, a *ask.Prompter, cfg *configs.Resolved) error {
 	suggestion := ""
-	if i := currentProvider(cfg, providers(), nil); i == len(providers()) {
+	if i := currentProvider(cfg, offered(), nil); i == len(offered()) {
 		suggestion = cfg.Model.BaseURL
 	}
 	for {
@@ -197,7 +187,7 @@ func (u *ProviderSetup) askAddress(ctx context.Context, a *ask.Prompter, cfg *co
 		case address.User != nil || address.RawQuery != "" || address.Fragment != "":
 			err = a.Printf("The address must not contain a user name, a password or a query.")
 		default:
-			u.provider = provider{name: address.Host, class: "openai", baseURL: strings.TrimRight(text, "/"), KeyEnv: keyVariable(address)}
+			u.Provider = configs.Provider{Title: address.Host, Class: "openai", BaseURL: strings.TrimRight(text, "/"), KeyEnv: keyVariable(address)}
 			if suggestion == text {
 				u.KeyEnv = cfg.Model.APIKeyEnv
 			}
@@ -242,7 +232,7 @@ func (u *ProviderSetup) askServer(ctx context.Context, a *ask.Prompter, running 
 		}
 		server = running[n]
 	}
-	u.provider = provider{name: cmp.Or(server.Name, server.BaseURL), class: "openai", baseURL: server.BaseURL, KeyEnv: server.KeyEnv}
+	u.Provider = configs.Provider{Title: cmp.Or(server.Name, server.BaseURL), Class: "openai", BaseURL: server.BaseURL, KeyEnv: server.KeyEnv}
 	u.isLocal, u.localServer = true, server
 	return nil
 }
@@ -253,7 +243,7 @@ func (u *ProviderSetup) askKey(ctx context.Context, a *ask.Prompter, cfg *config
 	if u.isLocal {
 		return nil
 	}
-	if p := cfg.Model; p.Class == u.class && p.BaseURL == u.baseURL {
+	if p := cfg.Model; p.Class == u.Class && p.BaseURL == u.BaseURL {
 		u.KeyEnv = cmp.Or(p.APIKeyEnv, u.KeyEnv)
 	}
 	for {
@@ -278,7 +268,7 @@ func (u *ProviderSetup) askKey(ctx context.Context, a *ask.Prompter, cfg *config
 		return a.Printf("%s is set%s.", u.KeyEnv, inFile(u.KeyEnv))
 	}
 	enterHint := "to export it yourself"
-	if u.baseURL != "" {
+	if u.BaseURL != "" {
 		enterHint += ", or if the server needs none"
 	}
 	if err := a.Printf("%s is not set. Paste the key, and mini stores it in a file that only\nyou can read: %s\nPress Enter %s.", u.KeyEnv, text.Printable(configs.UserDotenv()), enterHint); err != nil {
@@ -309,7 +299,7 @@ func inFile(name string) string {
 
 // askModel asks for the name of the model.
 func (u *ProviderSetup) askModel(ctx context.Context, a *ask.Prompter, cfg *configs.Resolved) error {
-	suggestion := u.model
+	suggestion := u.Model
 	models := u.localServer.TextModels()
 	if len(models) > 0 {
 		suggestion = models[0].Name
@@ -319,7 +309,7 @@ func (u *ProviderSetup) askModel(ctx context.Context, a *ask.Prompter, cfg *conf
 	}
 	m := cfg.Model
 	_, currentIsListed := u.localServer.FindModel(m.Name)
-	if m.Name != "" && m.Class == u.class && m.BaseURL == u.baseURL && (currentIsListed || len(models) == 0) {
+	if m.Name != "" && m.Class == u.Class && m.BaseURL == u.BaseURL && (currentIsListed || len(models) == 0) {
 		suggestion = m.Name
 	}
 	for {
@@ -328,7 +318,7 @@ func (u *ProviderSetup) askModel(ctx context.Context, a *ask.Prompter, cfg *conf
 			return err
 		}
 		candidate := *cfg
-		candidate.Model.Class, candidate.Model.BaseURL, candidate.Model.Name, candidate.Model.Route = u.class, u.baseURL, name, configs.Route{}
+		candidate.Model.Class, candidate.Model.BaseURL, candidate.Model.Name, candidate.Model.Route = u.Class, u.BaseURL, name, configs.Route{}
 		_, isListed := u.localServer.FindModel(name)
 		switch err := settings.CheckModelNames(&candidate); {
 		case name == "":
@@ -345,7 +335,7 @@ func (u *ProviderSetup) askModel(ctx context.Context, a *ask.Prompter, cfg *conf
 				return err
 			}
 		default:
-			u.model = name
+			u.Model = name
 			return nil
 		}
 	}
@@ -378,7 +368,7 @@ func (u *ProviderSetup) write(ctx context.Context, a *app.App) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := notef(a, "stored %s of %s in %s%s", u.model, u.name, u.path, overrideNote("model.model_name")); err != nil || u.key == "" {
+	if err := notef(a, "stored %s of %s in %s%s", u.Model, u.Title, u.path, overrideNote("model.model_name")); err != nil || u.key == "" {
 		return err
 	}
 	path, err := storeKey(ctx, u.KeyEnv, u.key)
@@ -392,10 +382,10 @@ func (u *ProviderSetup) write(ctx context.Context, a *app.App) (err error) {
 // setting.
 func (u *ProviderSetup) settings() [][2]string {
 	return [][2]string{
-		{"model.model_class", u.class},
-		{"model.base_url", u.baseURL},
+		{"model.model_class", u.Class},
+		{"model.base_url", u.BaseURL},
 		{"model.api_key_env", u.KeyEnv},
-		{"model.model_name", strconv.Quote(u.model)},
+		{"model.model_name", strconv.Quote(u.Model)},
 	}
 }
 
@@ -409,7 +399,7 @@ func (u *ProviderSetup) Layers() ([]configs.Layer, error) {
 // IsReady reports whether mini can try to call the model now: the key is set or
 // stored, or the provider has its own base URL, so that its server may need no key.
 func (u *ProviderSetup) IsReady() bool {
-	return u.key != "" || u.baseURL != "" || os.Getenv(u.KeyEnv) != ""
+	return u.key != "" || u.BaseURL != "" || os.Getenv(u.KeyEnv) != ""
 }
 
 // printNextStep prints what to do next.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"sync"
 	"time"
 
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
@@ -20,12 +19,10 @@ import (
 const fetchInterval = 2 * time.Second
 
 // FetchProgress prints the progress of downloads. On a terminal it updates one line; elsewhere it
-// prints a line at most every fetchInterval. Waiting and retries have lines of their own.
+// prints a line at most every fetchInterval. Waiting and long retries have lines of their own.
 type FetchProgress struct {
-	w        io.Writer
-	terminal bool
-
-	mu        sync.Mutex
+	w         io.Writer
+	terminal  bool
 	lastShown time.Time
 	lineOpen  bool // the terminal shows a line that will be updated or erased
 }
@@ -39,31 +36,22 @@ func NewFetchProgress(s cmdutil.Streams) *FetchProgress {
 	return f
 }
 
-// Show prints the progress of a download. It limits the rate for the stages Downloading and
-// Resolving, and prints every other stage. Without a terminal, it omits Resolving and short retries.
+// Show prints the progress of a download.
 func (f *FetchProgress) Show(p hub.Progress) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	interval := fetchInterval
-	if f.terminal {
-		interval /= 10
-	}
-	frequent := p.Stage == hub.Downloading || p.Stage == hub.Resolving
-	if !f.terminal && (p.Stage == hub.Resolving || p.Stage == hub.Retrying && p.Wait < fetchInterval) {
-		return // not worth a permanent line
-	}
-	if frequent && time.Since(f.lastShown) < interval {
+	line := "mini: " + text.Printable(progressText(p))
+	sinceShown := time.Since(f.lastShown)
+	switch {
+	case p.Stage == hub.Waiting, p.Stage == hub.Retrying && p.Wait >= fetchInterval,
+		p.Stage == hub.Downloading && !f.terminal && sinceShown >= fetchInterval:
+		f.Close()
+		_, _ = fmt.Fprintln(f.w, line)
+	case f.terminal && sinceShown >= fetchInterval/10:
+		_, _ = fmt.Fprintf(f.w, "\r\x1b[K%s", line)
+		f.lineOpen = true
+	default:
 		return
 	}
 	f.lastShown = time.Now()
-	text := "mini: " + text.Printable(progressText(p))
-	if f.terminal && frequent {
-		_, _ = fmt.Fprintf(f.w, "\r\x1b[K%s", text)
-		f.lineOpen = true
-		return
-	}
-	f.clearLine()
-	_, _ = fmt.Fprintln(f.w, text)
 }
 
 // progressText describes the stage of a download.
@@ -81,13 +69,6 @@ func progressText(p hub.Progress) string {
 
 // Close erases the line that is being updated.
 func (f *FetchProgress) Close() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.clearLine()
-}
-
-// clearLine erases the line that is being updated. The caller must hold f.mu.
-func (f *FetchProgress) clearLine() {
 	if f.lineOpen {
 		_, _ = fmt.Fprint(f.w, "\r\x1b[K")
 		f.lineOpen = false

@@ -13,66 +13,19 @@ import (
 	"github.com/minibench/mini/internal/usage"
 )
 
-// A provider is what mini does with the model names of one prefix of litellm, such as
-// "openrouter" in openrouter/qwen/qwen3-coder.
-type provider struct {
-	class   string // client of the model
-	baseURL string // address of its API; "" for the default of the class
-	keyEnv  string // variable with the key
-	// local is the value of --local that the prefix stands for, and localEnv litellm's variable
-	// with another address.
-	local, localEnv string
-	answer          string // what to pass instead, with NAME for the rest of the name, if mini has no client
-}
-
-// providers are the prefixes of litellm that mini knows.
-var providers = map[string]provider{
-	"openai":       {class: "openai", keyEnv: "OPENAI_API_KEY"},
-	"anthropic":    {class: "anthropic", keyEnv: "ANTHROPIC_API_KEY"},
-	"cerebras":     {class: "openai", baseURL: "https://api.cerebras.ai/v1", keyEnv: "CEREBRAS_API_KEY"},
-	"dashscope":    {class: "openai", baseURL: "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", keyEnv: "DASHSCOPE_API_KEY"},
-	"deepinfra":    {class: "openai", baseURL: "https://api.deepinfra.com/v1/openai", keyEnv: "DEEPINFRA_API_KEY"},
-	"deepseek":     {class: "openai", baseURL: "https://api.deepseek.com/v1", keyEnv: "DEEPSEEK_API_KEY"},
-	"fireworks_ai": {class: "openai", baseURL: "https://api.fireworks.ai/inference/v1", keyEnv: "FIREWORKS_AI_API_KEY"},
-	"gemini":       {class: "openai", baseURL: "https://generativelanguage.googleapis.com/v1beta/openai", keyEnv: "GEMINI_API_KEY"},
-	"groq":         {class: "openai", baseURL: "https://api.groq.com/openai/v1", keyEnv: "GROQ_API_KEY"},
-	"mistral":      {class: "openai", baseURL: "https://api.mistral.ai/v1", keyEnv: "MISTRAL_API_KEY"},
-	"moonshot":     {class: "openai", baseURL: "https://api.moonshot.ai/v1", keyEnv: "MOONSHOT_API_KEY"},
-	"nvidia_nim":   {class: "openai", baseURL: "https://integrate.api.nvidia.com/v1", keyEnv: "NVIDIA_NIM_API_KEY"},
-	"openrouter":   {class: "openai", baseURL: "https://openrouter.ai/api/v1", keyEnv: "OPENROUTER_API_KEY"},
-	"together_ai":  {class: "openai", baseURL: "https://api.together.xyz/v1", keyEnv: "TOGETHERAI_API_KEY"},
-	"xai":          {class: "openai", baseURL: "https://api.x.ai/v1", keyEnv: "XAI_API_KEY"},
-	"zai":          {class: "openai", baseURL: "https://api.z.ai/api/paas/v4", keyEnv: "ZAI_API_KEY"},
-
-	"hosted_vllm": {class: "openai", local: "vllm", localEnv: "HOSTED_VLLM_API_BASE"},
-	"lm_studio":   {class: "openai", local: "http://127.0.0.1:1234", localEnv: "LM_STUDIO_API_BASE"},
-	"ollama":      {class: "openai", local: "ollama", localEnv: "OLLAMA_API_BASE"},
-	"ollama_chat": {class: "openai", local: "ollama", localEnv: "OLLAMA_API_BASE"},
-
-	"azure":         {answer: "pass -m DEPLOYMENT -c model.base_url=https://RESOURCE.openai.azure.com/openai/v1 -c model.api_key_env=AZURE_API_KEY"},
-	"bedrock":       {answer: proxyAnswer},
-	"sagemaker":     {answer: proxyAnswer},
-	"vertex_ai":     {answer: proxyAnswer},
-	"litellm_proxy": {answer: "pass -m NAME -c model.base_url=URL -c model.api_key_env=LITELLM_PROXY_API_KEY"},
-	"huggingface":   {answer: "pass -m NAME -c model.base_url=https://router.huggingface.co/v1 -c model.api_key_env=HF_TOKEN"},
-}
-
-// proxyAnswer is the answer for providers without an API of OpenAI's or Anthropic's form.
-const proxyAnswer = "mini has no client for it; start a proxy with OpenAI's API, such as litellm's, and pass -m NAME -c model.base_url=URL"
-
 // findProvider returns the provider of a model name, and the name that its server has for the
 // model. Names of Claude and GPT models need no prefix.
-func findProvider(name string) (p provider, short string, ok bool) {
+func findProvider(name string) (p configs.Provider, short string, ok bool) {
 	switch prefix, rest, hasPrefix := strings.Cut(name, "/"); {
 	case strings.HasPrefix(name, "claude-") && !hasPrefix:
-		return providers["anthropic"], name, true
+		return configs.Providers["anthropic"], name, true
 	case strings.HasPrefix(name, "gpt-") && !hasPrefix:
-		return providers["openai"], name, true
+		return configs.Providers["openai"], name, true
 	case hasPrefix && rest != "":
-		p, ok = providers[prefix]
+		p, ok = configs.Providers[prefix]
 		return p, rest, ok
 	}
-	return provider{}, name, false
+	return configs.Provider{}, name, false
 }
 
 // implyModel adds the settings that the name of the model implies to layers: its class, address and key
@@ -96,21 +49,21 @@ func implyModel(layers []configs.Layer, isExplicit func(layer string) bool) (_ [
 		return ok && isExplicit(keyOrigin.Layer) && !isOfOtherModel
 	}
 	p, short, ok := findProvider(overlay.Value("model.model_name"))
-	if !ok || !hasOrigin || p.answer != "" || p.class != class && isKept("model.model_class") {
+	if !ok || !hasOrigin || p.Answer != "" || p.Class != class && isKept("model.model_class") {
 		return layers, "", nil
 	}
 	address := cmp.Or(overlay.Value("model.base_url"), providerAddress(class))
-	isAtAddress := address != "" && address == p.baseURL
-	isVariable := strings.HasSuffix(origin.Layer, "MSWEA_MODEL_NAME") && p.baseURL == "" && p.class == class
+	isAtAddress := address != "" && address == p.BaseURL
+	isVariable := strings.HasSuffix(origin.Layer, "MSWEA_MODEL_NAME") && p.BaseURL == "" && p.Class == class
 	settings := [][2]string{{"model.model_name", strconv.Quote(short)}}
 	switch {
-	case address != "" && !isAtAddress && !isVariable && p.local == "":
+	case address != "" && !isAtAddress && !isVariable && p.Local == "":
 		return layers, "", nil
 	case address != "":
-	case p.local != "":
-		local = cmp.Or(os.Getenv(p.localEnv), p.local)
-	case p.class != class || p.baseURL != "":
-		for _, s := range [][2]string{{"model.model_class", p.class}, {"model.base_url", strconv.Quote(p.baseURL)}, {"model.api_key_env", p.keyEnv}} {
+	case p.Local != "":
+		local = cmp.Or(os.Getenv(p.LocalEnv), p.Local)
+	case p.Class != class || p.BaseURL != "":
+		for _, s := range [][2]string{{"model.model_class", p.Class}, {"model.base_url", strconv.Quote(p.BaseURL)}, {"model.api_key_env", p.KeyEnv}} {
 			if s[1] != `""` && !isKept(s[0]) {
 				settings = append(settings, s)
 			}
@@ -147,9 +100,9 @@ func (c *Flags) checkProviderKey(cfg *configs.Resolved) error {
 	if cfg.Model.BaseURL == "" || address.Layer == "--local" || os.Getenv(cfg.Model.APIKeyEnv) != "" {
 		return nil
 	}
-	for _, p := range providers {
-		if p.baseURL == cfg.Model.BaseURL {
-			return usage.Errorf("no key for %s: set the environment variable %s, or run mini config set %[2]s", p.baseURL, cfg.Model.APIKeyEnv)
+	for _, p := range configs.Providers {
+		if p.BaseURL == cfg.Model.BaseURL {
+			return usage.Errorf("no key for %s: set the environment variable %s, or run mini config set %[2]s", p.BaseURL, cfg.Model.APIKeyEnv)
 		}
 	}
 	return nil
@@ -200,17 +153,17 @@ func checkModelName(cfg *configs.Resolved) error {
 	}
 	p, short, ok := findProvider(name)
 	switch {
-	case p.answer != "":
-		return usage.Errorf("model %.80q: %s", name, strings.ReplaceAll(p.answer, "NAME", short))
-	case ok && p.class != class && p.class == "anthropic":
+	case p.Answer != "":
+		return usage.Errorf("model %.80q: %s", name, strings.ReplaceAll(p.Answer, "NAME", short))
+	case ok && p.Class != class && p.Class == "anthropic":
 		return usage.Errorf("model %.80q: OpenAI has no such model; use --model-class anthropic -m %.80s, or -c model.base_url=URL for a server that has it", name, short)
-	case ok && p.class != class && p.baseURL == "" && p.local == "":
+	case ok && p.Class != class && p.BaseURL == "" && p.Local == "":
 		return usage.Errorf("model %.80q: Anthropic has no such model; leave --model-class anthropic out, or say -c model.base_url=URL", name)
-	case ok && short != name && p.baseURL == "" && p.local == "": // a model of a route, since implyModel removes other prefixes
+	case ok && short != name && p.BaseURL == "" && p.Local == "": // a model of a route, since implyModel removes other prefixes
 		return usage.Errorf("model %.80q: the provider is not part of the name here; use %.80s", name, short)
-	case ok && p.baseURL != "":
-		return usage.Errorf("model %.80q: use the name %.80s with base_url: %s and api_key_env: %s", name, short, p.baseURL, p.keyEnv)
-	case ok && p.local != "":
+	case ok && p.BaseURL != "":
+		return usage.Errorf("model %.80q: use the name %.80s with base_url: %s and api_key_env: %s", name, short, p.BaseURL, p.KeyEnv)
+	case ok && p.Local != "":
 		return nil // --local finds the address
 	case strings.Contains(name, "/") && class == "anthropic":
 		return usage.Errorf("model %.80q: Anthropic has no such model; leave --model-class anthropic out, or say -c model.base_url=URL", name)
