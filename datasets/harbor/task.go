@@ -15,10 +15,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/minibench/mini/internal/lazyregexp"
-
 	"github.com/BurntSushi/toml"
 
+	"github.com/minibench/mini/internal/lazyregexp"
 	"github.com/minibench/mini/internal/rootdir"
 )
 

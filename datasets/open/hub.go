@@ -6,9 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/minibench/mini/internal/usage"
-
 	"github.com/minibench/mini/datasets/hub"
+	"github.com/minibench/mini/internal/usage"
 )
 
 // Hub returns a client for the hub. Like the hub's own tools, it reads the

@@ -9,14 +9,13 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/minibench/mini/internal/usage"
-
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/datasets/demo"
 	"github.com/minibench/mini/datasets/harbor"
 	"github.com/minibench/mini/datasets/hub"
 	"github.com/minibench/mini/internal/lazyregexp"
+	"github.com/minibench/mini/internal/usage"
 )
 
 // Demo is the name of the embedded dataset.

@@ -10,11 +10,10 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/minibench/mini/env"
-	"github.com/minibench/mini/internal/usage"
-
 	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/docker"
+	"github.com/minibench/mini/internal/usage"
 )
 
 // ContainerConfig returns the configuration that all containers of a run share.

@@ -8,11 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/minibench/mini/internal/text"
-
-	"github.com/minibench/mini/internal/usage"
-
 	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/usage"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/model/anthropic"
 	"github.com/minibench/mini/model/openai"

@@ -5,10 +5,9 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"github.com/minibench/mini/internal/usage"
-
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/internal/usage"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/model/route"
 )

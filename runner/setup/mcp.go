@@ -10,12 +10,11 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/minibench/mini/internal/version"
-	"github.com/minibench/mini/runner/runs"
-
 	"github.com/minibench/mini/agent/tools"
 	"github.com/minibench/mini/agent/tools/mcp"
 	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/internal/version"
+	"github.com/minibench/mini/runner/runs"
 )
 
 // newMCPTools connects to the configured MCP servers, which all attempts share. It returns nil

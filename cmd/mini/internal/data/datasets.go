@@ -20,10 +20,12 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/rows"
+	"github.com/minibench/mini/cmd/mini/internal/ui"
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/datasets/demo"
 	"github.com/minibench/mini/datasets/hub"
 	datasetopen "github.com/minibench/mini/datasets/open"
+	"github.com/minibench/mini/internal/table"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/internal/usage"
@@ -123,20 +125,67 @@ type showOptions struct {
 func newDatasetsShow(a *app.App) *cobra.Command {
 	o := &showOptions{}
 	cmd := &cobra.Command{
-		Use:   "show ID",
-		Short: "Show an instance of a dataset",
-		Long: `Shows the row of an instance of the datasets in --subset. Without --subset, it
-searches the demo and the cached datasets.`,
-		Example: `  mini datasets show minidemo__ledger-17
+		Use:   "show [SET | ID]",
+		Short: "List the rows of a dataset, or show one of them",
+		Long: `Lists the rows of a dataset: SET, or those of --subset. With the id of an instance it
+shows the row; without --subset it searches the demo and the cached datasets.`,
+		Example: `  mini datasets show demo
+  mini datasets show minidemo__ledger-17
   mini datasets show astropy__astropy-12907 --subset verified --column patch
   mini datasets show astropy__astropy-12907 --json`,
-		Args: cmdutil.ExactlyOne("the id of an instance"),
-		RunE: func(cmd *cobra.Command, args []string) error { return show(cmd.Context(), a, o, args[0]) },
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 || len(args)+len(o.Subsets) == 0 {
+				return usage.Errorf("mini datasets show takes a dataset or the id of an instance; see mini datasets show --help")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && len(o.Subsets) == 0 && datasetopen.IsName(args[0]) {
+				o.Subsets, args = args, nil
+			}
+			if len(args) == 0 {
+				return listRows(cmd.Context(), a, o)
+			}
+			return show(cmd.Context(), a, o, args[0])
+		},
 	}
 	o.AddFlags(cmd.Flags())
 	cmd.Flags().StringVar(&o.column, "column", "", "print only the raw value of `COLUMN`")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print the row as JSON")
 	return cmd
+}
+
+// listRows lists the rows of the datasets in --subset.
+func listRows(ctx context.Context, a *app.App, o *showOptions) error {
+	if o.column != "" {
+		return usage.Errorf("--column is for the id of an instance, which is not given")
+	}
+	sources, err := o.OpenAll(ctx, a.Streams)
+	if err != nil {
+		return err
+	}
+	set, err := datasets.Load(ctx, sources, datasets.AllRows)
+	if err != nil {
+		return err
+	}
+	if o.json {
+		for _, in := range set.Instances {
+			line, err := json.Marshal(in.Row)
+			if err != nil {
+				return err
+			}
+			if _, err := a.Out.Write(append(line, '\n')); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	rows := [][]string{{"id", "repository", "to fix", "to keep", "issue"}}
+	for _, in := range set.Instances {
+		issue := text.FirstLine(strings.TrimSpace(in.ProblemStatement))
+		rows = append(rows, []string{in.ID, cmp.Or(in.Repo, "-"), fmt.Sprint(len(in.FailToPass)), fmt.Sprint(len(in.PassToPass)), issue})
+	}
+	return a.PrintText(table.Table(ui.Width(a.Out), "isrrs", rows))
 }
 
 func show(ctx context.Context, a *app.App, o *showOptions, id string) error {

@@ -9,13 +9,12 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/minibench/mini/internal/text"
-
 	"github.com/docker/go-units"
 
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/env/docker"
 	"github.com/minibench/mini/env/helper/binaries"
+	"github.com/minibench/mini/internal/text"
 )
 
 // engineInfo caches facts about the engine that several probes need.
