@@ -49,7 +49,7 @@ func (l *Layer) adoptValue(n OldName, value *yaml.Node, isRemoved bool) error {
 	case kwargsKey + ".num_retries":
 		tries, err := strconv.Atoi(value.Value)
 		if err != nil {
-			return nil // validate reports it
+			return nil //nolint:nilerr // validate reports it
 		}
 		value = scalar("!!int", strconv.Itoa(tries+1), value.Line)
 	case kwargsKey + ".custom_llm_provider":

@@ -207,7 +207,7 @@ func remove(m *yaml.Node, path []string) bool {
 	}
 	for i := 0; i < len(m.Content); i += 2 {
 		key, value := m.Content[i], m.Content[i+1]
-		if key.Value != path[0] {
+		if key.Value != path[0] { //nolint:gosec // path has an element
 			continue
 		}
 		if len(path) > 1 {

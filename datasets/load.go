@@ -129,7 +129,7 @@ func (s Source) ids(ctx context.Context) ([]string, map[string]position, error) 
 			case len(ids) == maxRows:
 				return false, fmt.Errorf("more than %d rows", maxRows)
 			}
-			seen[id] = position{int32(i), int32(row)} //nolint:gosec // below maxFiles and maxRows
+			seen[id] = position{int32(i), int32(row)}
 			ids = append(ids, id)
 			return false, nil
 		}, nil)

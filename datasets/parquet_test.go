@@ -325,7 +325,6 @@ func TestFewRowsTakeLittleMemory(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return m.HeapAlloc
 	}
-	w, long = nil, nil
 	runtime.GC()
 	runtime.GC() // also what pools hold
 	before, most := heap(), uint64(0)

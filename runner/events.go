@@ -88,7 +88,7 @@ type PullState struct {
 
 // ProviderState is the rate limit state of a model's provider.
 type ProviderState struct {
-	Limit        int     `json:"limit"` // of concurrent requests; 0: unknown
+	Limit        int     `json:"limit"` // of concurrent requests; 0: none
 	InFlight     int     `json:"in_flight"`
 	Waiting      int     `json:"waiting"`
 	PauseSeconds float64 `json:"pause,omitempty"` // how long all requests wait, as the provider asked

@@ -135,7 +135,7 @@ func (h *Hub) listing(repo, commit string) (names []string, fetched time.Time) {
 	dir := h.folder(repo, "snapshots", commit)
 	text, err := os.ReadFile(filepath.Join(dir, listingName)) //nolint:gosec // a name in the cache
 	if err == nil && json.Unmarshal(text, &names) == nil {
-		if info, err := os.Stat(filepath.Join(dir, listingName)); err == nil {
+		if info, err := os.Stat(filepath.Join(dir, listingName)); err == nil { //nolint:gosec // a name in the cache
 			fetched = info.ModTime().UTC()
 		}
 		return names, fetched
@@ -143,7 +143,7 @@ func (h *Hub) listing(repo, commit string) (names []string, fetched time.Time) {
 	if !h.offline {
 		return nil, fetched
 	}
-	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error { // what cannot be read is not cached
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error { //nolint:gosec // a name in the cache; what cannot be read is not cached
 		if err == nil && !d.IsDir() {
 			names = append(names, filepath.ToSlash(strings.TrimPrefix(path, dir+string(filepath.Separator))))
 		}
@@ -178,7 +178,7 @@ func (h *Hub) write(path string, text []byte) error {
 
 // card returns the dataset card of a commit, as far as it is in the cache.
 func (h *Hub) card(repo, commit string) []byte {
-	file, err := os.Open(h.folder(repo, "snapshots", commit, cardName))
+	file, err := os.Open(h.folder(repo, "snapshots", commit, cardName)) //nolint:gosec // a name in the cache
 	if err != nil {
 		return nil
 	}

@@ -34,7 +34,7 @@ func CheckSettings(cfg *configs.Resolved, class string) error {
 			name, _, _ := strings.Cut(field.Tag.Get("yaml"), ",")
 			key := section + name
 			origin, isUsers := cfg.UserOrigin(key)
-			if isUsers && configs.IsSet(value) && !(key == "environment.network" && value.String() == "host") {
+			if isUsers && configs.IsSet(value) && (key != "environment.network" || value.String() != "host") {
 				reason := cmp.Or(unsupportedReasons[class+" "+key], unsupportedReasons[class])
 				return usage.Errorf("%s is set (%s), but %s does not support it: %s", key, origin, class, reason)
 			}

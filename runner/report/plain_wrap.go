@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/charmbracelet/x/ansi"
 
@@ -108,11 +107,4 @@ func wrapFrom(text string, column, indent, width int) string {
 		spaces, started = 0, true
 	}
 	return s.String()
-}
-
-func secondsText(s float64) string {
-	if s >= 60 {
-		return time.Duration(s * float64(time.Second)).Round(time.Second).String()
-	}
-	return fmt.Sprintf("%.1fs", s)
 }

@@ -119,7 +119,7 @@ func (w *writer) calls(calls []model.ToolCall) ([]toolCall, error) {
 func checkArguments(arguments json.RawMessage, columns []string) error {
 	var values map[string]any
 	if columns == nil || json.Unmarshal(arguments, &values) != nil {
-		return nil
+		return nil //nolint:nilerr // no object
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if !slices.Contains(columns, name) {

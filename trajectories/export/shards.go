@@ -130,7 +130,7 @@ func (s *shards) closeShard(split string) error {
 	sh := s.openShards[split]
 	delete(s.openShards, split)
 	s.closed = append(s.closed, sh)
-	return sh.outFile.finish()
+	return sh.finish()
 }
 
 // finish closes all files and gives them their final names. If files are limited in size,

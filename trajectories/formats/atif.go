@@ -317,7 +317,7 @@ func (e atifExtra) attempt(b *builder) (*trajectories.Attempt, error) {
 		Records []trajectories.Record `json:"records"`
 	}
 	if json.Unmarshal(e.Extra, &own) != nil || own.Journal != trajectories.Format || len(own.Records) == 0 || own.Records[0].Type != trajectories.TypeHeader {
-		return nil, nil
+		return nil, nil //nolint:nilerr // written by another program
 	}
 	t, err := trajectories.Fold(func(yield func(trajectories.Record, error) bool) {
 		for _, r := range own.Records {

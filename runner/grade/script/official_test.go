@@ -61,13 +61,9 @@ func officialRows(t *testing.T, file string) []datasets.Instance {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var rows []datasets.Instance
 	loaded, err := datasets.Load(t.Context(), []datasets.Source{src}, datasets.AllRows)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, in := range loaded.Instances {
-		rows = append(rows, in)
-	}
-	return rows
+	return loaded.Instances
 }

@@ -52,7 +52,7 @@ still running.`,
   mini report runs/first -i django__django-11099
   mini report runs/first --json | jq .totals.cost
   mini report runs/first runs/second --html report.html`,
-		Args: func(cmd *cobra.Command, args []string) error {
+		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case o.page.file != "" && len(args) > 0:
 				return nil

@@ -10,7 +10,6 @@ import (
 	"github.com/minibench/mini/internal/sanitize"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/unit"
-	models "github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 	"github.com/minibench/mini/trajectories/timeline"
 )
@@ -28,8 +27,6 @@ const (
 	tailRows     = 40  // end of an output
 	rowsPerLine  = 8   // one line of an output
 )
-
-func toCost(amount float64) models.Cost { return models.Cost(amount) }
 
 // clip shortens a text to about n bytes.
 func clip(s string, n int) string { return text.Clip(s, n) }
