@@ -410,7 +410,7 @@ func TestSessionStreams(t *testing.T) {
 	next <- struct{}{}
 	p.expect("what to do")
 	next <- struct{}{}
-	p.play(step{"1.2k tokens in, 30 out", ""}, step{askConfirm, "/t\r"}, step{"Reasoning is hidden", ""}, step{askConfirm, keyEnter}, step{askNext, keyEnter})
+	p.play(step{"1200 tokens in, 30 out", ""}, step{askConfirm, "/t\r"}, step{"Reasoning is hidden", ""}, step{askConfirm, keyEnter}, step{askNext, keyEnter})
 	p.checkExit(0)
 	if all := p.all.String(); strings.Contains(all, "\x1b[31m") || strings.Contains(all, "\x1b]") {
 		t.Errorf("the model steers the terminal: %q", all)

@@ -168,7 +168,7 @@ func TestTransitions(t *testing.T) {
 		},
 		{
 			name: "unknown slash command", replies: []string{"echo a", submitCommand},
-			steps:        []step{{askConfirm, "/yol\r"}, {"did you mean /yolo?", ""}, {askConfirm, "//yol is no command\r"}, {askConfirm, keyEnter}, {askNext, keyEnter}},
+			steps:        []step{{askConfirm, "/yol\r"}, {"Unknown command /yol.", ""}, {askConfirm, "//yol is no command\r"}, {askConfirm, keyEnter}, {askNext, keyEnter}},
 			conversation: "echo a\nrejection: The user did not let this command run. The user says: /yol is no command\n" + submitCommand, decisions: "deny user, allow user",
 		},
 		{
