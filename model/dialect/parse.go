@@ -106,7 +106,7 @@ const (
 	inContent zone = iota // the provider reads addresses there
 	inFile                // below a field that names a file: no text of the conversation
 	inSchema              // a JSON schema
-	inData                // nobody but tools, or it is not sent
+	inData                // only tools, or it is not sent
 )
 
 // zoneOf returns the zone of a field of an object.

@@ -151,7 +151,7 @@ func unknownSlash(typed string) string {
 	for _, c := range commands() {
 		names = append(names, c.Name, c.LongName)
 	}
-	// Nobody is led to the mode that asks nothing.
+	// The mode that runs commands without a question is never suggested.
 	names = slices.DeleteFunc(names, func(n string) bool { return n == "" || n == "/y" || n == "/yolo" })
 	message := fmt.Sprintf("Unknown command %s", text.Printable(typed))
 	if suggestion := configs.ClosestName(typed, names); suggestion != "" {
