@@ -28,6 +28,7 @@ func (r *run) query(ctx context.Context) (model.Reply, error) {
 	reply, err := r.Model.Query(r.withCallEvents(callCtx), messages)
 	err = r.firstCallError(err, messages)
 	call := callRecord(start, reply, err)
+	call.Tokens = r.attempt.RecordTokens(reply.Tokens)
 	call.Tree = treeHash()
 	if err == nil {
 		r.answered = true

@@ -166,7 +166,7 @@ func (r *run) restore() {
 	} else {
 		r.attempt = s.Attempt
 	}
-	r.attempt.Omit = trajectories.ForTraining
+	r.attempt.Omit = trajectories.ForTraining &^ trajectories.OmitTokens // the next record keeps those of the last
 	if s == nil {
 		return
 	}

@@ -98,7 +98,9 @@ func (r *run) querySummary(ctx context.Context, prompt string) (model.Reply, err
 	start := time.Now()
 	r.notify(events.PhaseStarted{Phase: events.PhaseThinking})
 	reply, err := m.Query(callCtx, []model.Message{{Role: model.User, Content: prompt}})
-	if _, recErr := r.record(trajectories.TypeSummary, trajectories.Summary(callRecord(start, reply, err))); recErr != nil {
+	call := callRecord(start, reply, err)
+	call.Tokens = r.attempt.RecordTokens(reply.Tokens)
+	if _, recErr := r.record(trajectories.TypeSummary, trajectories.Summary(call)); recErr != nil {
 		return reply, errors.Join(errNotRecorded, recErr)
 	}
 	if err == nil && strings.TrimSpace(reply.Message.Content) == "" {

@@ -272,7 +272,7 @@ func TestToolCallTrajectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, _ = trajectory(t, again)
-	others := regexp.MustCompile(`"(instance_)?cost":[0-9.]+|"model":"\w+",`)
+	others := regexp.MustCompile(`"(instance_)?cost":[0-9.]+|"model":"\w+",|"response":\{"usage":\{[^}]*\}\},`)
 	if diff := cmp.Diff(others.ReplaceAllString(string(want), ""), others.ReplaceAllString(string(got), "")); diff != "" {
 		t.Errorf("said again (-want +got):\n%s", diff)
 	}

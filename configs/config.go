@@ -64,6 +64,9 @@ type Model struct {
 	// servers of the class openai that need it. mini also sends it to a server that has
 	// rejected a request without it.
 	SendReasoning bool `yaml:"send_reasoning" json:"send_reasoning,omitempty" only:"openai"`
+	// Tokens records the token ids and log probabilities of each call, which vLLM (0.11 or newer) returns, for
+	// training (mini export --format tokens). A server that sends none is an error.
+	Tokens bool `yaml:"tokens" json:"tokens,omitempty" only:"openai"`
 	// Headers are added to each request to a provider.
 	Headers map[string]string `yaml:"headers" json:"headers,omitempty" only:"openai|anthropic"`
 	// Cache is how long the provider keeps a conversation cached for the next step:

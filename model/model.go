@@ -48,6 +48,9 @@ type Reply struct {
 	Model string
 	// Raw is the provider's response, if available.
 	Raw json.RawMessage
+	// Tokens are those of the prompt and of the reply, if the model was asked for them and the provider
+	// sent them. Raw is then without them.
+	Tokens *Tokens
 	// Tries is the number of requests sent, including failed ones. It is 0 only
 	// if the call ended before the first request. Waited is the time spent waiting
 	// before and between requests.
@@ -58,6 +61,15 @@ type Reply struct {
 	Requests []Request
 	// RateLimits are the limits that the provider reported.
 	RateLimits RateLimits
+}
+
+// Tokens are the tokens of a call: those that the server made of the prompt, and those that it sampled.
+type Tokens struct {
+	Prompt, Completion []int32
+	// Logprobs are the log probabilities of the tokens of Completion, Texts their texts; nil if the server
+	// sent none.
+	Logprobs []float64
+	Texts    []string
 }
 
 // Request is one request of a call.

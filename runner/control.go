@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -50,13 +51,8 @@ const (
 
 // SourceName returns the name of a source for the user.
 func SourceName(source string) string {
-	switch source {
-	case SourceLiveView:
-		return "live view"
-	case SourceCtl:
-		return "mini ctl"
-	}
-	return source
+	names := map[string]string{SourceLiveView: "live view", SourceCtl: "mini ctl"}
+	return cmp.Or(names[source], source)
 }
 
 // Errors of requests.
@@ -173,7 +169,11 @@ func (q *queue) apply(req ControlRequest) (string, error) {
 func (q *queue) forEach(req ControlRequest, f func(ControlRequest, *job) (string, error)) (string, error) {
 	jobs := q.find(req.TaskID)
 	if len(jobs) == 0 {
-		return "", q.unknownTask(req.TaskID)
+		unknown := &UnknownTaskError{TaskID: req.TaskID}
+		for _, j := range q.jobs[attempts] {
+			unknown.Known = append(unknown.Known, j.id())
+		}
+		return "", unknown
 	}
 	var effects []string
 	var lastErr error
@@ -300,14 +300,6 @@ func (q *queue) find(taskID string) []*job {
 		}
 	}
 	return repetitions
-}
-
-func (q *queue) unknownTask(taskID string) error {
-	e := &UnknownTaskError{TaskID: taskID}
-	for _, j := range q.jobs[attempts] {
-		e.Known = append(e.Known, j.id())
-	}
-	return e
 }
 
 // stopError is the cancellation cause of an attempt that a request interrupted.

@@ -152,19 +152,14 @@ func (f *Folder) Close() error {
 	return errors.Join(err, f.lock.Unlock())
 }
 
-// newAttempt creates the folder of an attempt and returns the path of its journal.
-func (f *Folder) newAttempt(id string, n int) (string, error) {
-	path := f.Journal(id, n)
-	if err := f.Root.MkdirAll(filepath.Dir(path)); err != nil {
-		return "", fmt.Errorf("make attempt: %w", err)
-	}
-	return path, nil
-}
-
-// newJournal creates a file and calls create to write a journal's start to it. It
+// newJournal creates a file, with its folder, and calls create to write a journal's start to it. It
 // removes the file if create fails.
 func (f *Folder) newJournal(path string, create func(*os.File) (*trajectories.Journal, error)) (*trajectories.Journal, error) {
-	file, err := f.Root.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o644)
+	err := f.Root.MkdirAll(filepath.Dir(path))
+	var file *os.File
+	if err == nil {
+		file, err = f.Root.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o644)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("create journal: %w", err)
 	}

@@ -76,16 +76,17 @@ func (i *Importer) Add(id string, src ImportSource, records iter.Seq2[trajectori
 		return ImportedAttempt{}, err
 	}
 	n, rep := i.store.nextRepetition(id)
-	path, err := i.store.folder.newAttempt(id, n)
-	if err != nil {
-		return ImportedAttempt{}, err
-	}
+	path := i.store.folder.Journal(id, n)
 	if err := i.writeJournal(path, i.withHeader(records, id, n, rep)); err != nil {
 		i.store.releaseAttempt(id, n)
 		return ImportedAttempt{}, errors.Join(err, i.store.folder.removeEmpty(filepath.Dir(path)))
 	}
 	i.imported[src] = attemptName(id, n)
-	return i.finish(id, n, rep)
+	out, err := i.store.load(id, n)
+	if err == nil && rep == 1 { // even if it has no outcome
+		err = i.store.writeTrajectory(id, n)
+	}
+	return ImportedAttempt{Attempt: n, Outcome: out}, err
 }
 
 // AddChildren writes the journals of an attempt's subagents. Each header must have
@@ -114,9 +115,6 @@ func (i *Importer) AddChildren(id string, a ImportedAttempt, children []iter.Seq
 		if exists(path) {
 			return fmt.Errorf("import child: duplicate number %d", n)
 		}
-		if err := i.store.folder.Root.MkdirAll(filepath.Dir(path)); err != nil {
-			return fmt.Errorf("import child: %w", err)
-		}
 		if err := i.writeJournal(path, i.withHeader(records, id, a.Attempt, 0)); err != nil {
 			return err
 		}
@@ -124,9 +122,13 @@ func (i *Importer) AddChildren(id string, a ImportedAttempt, children []iter.Seq
 	return nil
 }
 
-// writeJournal writes a journal atomically.
+// writeJournal writes a journal, with its folder, atomically.
 func (i *Importer) writeJournal(path string, records iter.Seq2[trajectories.Record, error]) error {
-	err := i.store.folder.Root.Replace(path, func(w io.Writer) error { return trajectories.WriteRecords(w, records) })
+	root := i.store.folder.Root
+	if err := root.MkdirAll(filepath.Dir(path)); err != nil {
+		return fmt.Errorf("write journal: %w", err)
+	}
+	err := root.Replace(path, func(w io.Writer) error { return trajectories.WriteRecords(w, records) })
 	if err != nil {
 		return fmt.Errorf("write journal: %w", err)
 	}
@@ -178,16 +180,6 @@ func (f *Folder) removeEmpty(dir string) error {
 		dir = filepath.Dir(dir)
 	}
 	return nil
-}
-
-// finish adds the attempt to the results. It writes the instance's trajectory from
-// the first repetition, even if that has no outcome.
-func (i *Importer) finish(id string, n, rep int) (ImportedAttempt, error) {
-	out, err := i.store.load(id, n)
-	if err == nil && rep == 1 {
-		err = i.store.writeTrajectory(id, n)
-	}
-	return ImportedAttempt{Attempt: n, Outcome: out}, err
 }
 
 // Close writes results.json and preds.json.

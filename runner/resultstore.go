@@ -13,6 +13,7 @@ import (
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/runner/runs"
+	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -271,4 +272,48 @@ func (f *Folder) writeJSON(name string, v any) error {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	return nil
+}
+
+// SetVerdictFilter sets the function that reports whether a verdict record is the
+// user's own; those take precedence over records of others in the folder. Without
+// it no record is the user's own. Call SetVerdictFilter before using the folder.
+func (f *Folder) SetVerdictFilter(own func(verdicts.Record) bool) { f.isOwnVerdict = own }
+
+// forgetVerdicts removes the verdicts of an instance from the cache.
+func (f *Folder) forgetVerdicts(id string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.verdicts, id)
+}
+
+// setVerdict sets the class and the rewards of the newest verdict on a prediction, if there
+// is one.
+func (f *Folder) setVerdict(r *runs.Result, p trajectories.Prediction) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all, ok := f.verdicts[p.InstanceID]
+	if !ok {
+		all = verdicts.ReadInstance(f.Dir, p.InstanceID, f.isOwnVerdict)
+		if f.verdicts == nil {
+			f.verdicts = map[string][]verdicts.Verdict{}
+		}
+		f.verdicts[p.InstanceID] = all
+	}
+	var newest runs.Result
+	if found := verdicts.Newest(all, p); found != nil {
+		class := string(found.Class)
+		newest = runs.Result{Verdict: &class, Rewards: found.Rewards, SharedRewards: found.SharedRewards}
+	}
+	r.CopyVerdict(newest)
+}
+
+// UpdateVerdicts writes results.json and preds.json again, with the verdicts of the records. It does
+// nothing in a folder without results.json or without attempts.
+func (f *Folder) UpdateVerdicts() error {
+	listed, err := f.List()
+	if err != nil || len(listed) == 0 || !exists(filepath.Join(f.Dir, resultsFile)) {
+		return err
+	}
+	_, err = f.openResultStore("")
+	return err
 }

@@ -1,9 +1,11 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"slices"
 
@@ -21,13 +23,16 @@ type attemptJournal struct {
 	*trajectories.Journal
 	resumeState *agent.ResumeState // the state to continue from; nil in a new attempt without a parent
 	resumed     bool               // the attempt itself continues
+	session     string             // of the header; "" in journals of older versions
 }
 
 // openJournal opens the journal of the newest attempt of a task if that can be resumed.
 // Otherwise, or with fresh, it creates the journal of a new attempt. It returns the number
 // of the attempt.
 func (b *Batch) openJournal(t *task, fresh bool) (n int, journal attemptJournal, err error) {
-	n = b.store.newestAttempt(t)
+	b.store.mu.Lock()
+	n = b.store.instance(t.ID).newestAttempts[t.repetition] // 0 if there is none
+	b.store.mu.Unlock()
 	if b.ResumeAttempts && !b.Redo && !fresh && n > 0 && b.isResumable(t.ID, n) {
 		if journal, err = b.reopen(t, n); err == nil {
 			b.store.subtractCost(journal.resumeState)
@@ -104,7 +109,7 @@ func (b *Batch) reopen(t *task, n int) (attemptJournal, error) {
 		return attemptJournal{}, err
 	}
 	j.SetSyncPolicy(b.Sync)
-	return attemptJournal{j, restored, true}, nil
+	return attemptJournal{j, restored, true, restored.Attempt.Header.Session}, nil
 }
 
 // checkHeader returns an error if the header of a resumed attempt does not match the
@@ -143,7 +148,6 @@ func (b *Batch) rebuild(o *observer, journal attemptJournal, tools agent.ToolSer
 			return errors.New("the commands of this agent cannot be run again")
 		}
 		compare, force := replay.Compare, b.Force || b.Branch != nil && b.Branch.Force
-		var diffs outputDiffs
 		var recorded *replay.Tools // without Prepare, because the agent prepares the sandbox
 		if tools != nil {
 			subagents := replay.SubagentReplayer{
@@ -156,10 +160,14 @@ func (b *Batch) rebuild(o *observer, journal attemptJournal, tools agent.ToolSer
 		if restored.Attempt.IsForeign() {
 			compare = replay.CompareImported
 		}
+		outputs, firstOutput := 0, "" // that differ, and what differs in the first
 		for i, cmd := range restored.Executions {
+			diverge := func(difference string) *divergence {
+				return &divergence{branch: b.Branch != nil, step: cmd.Step, command: cmp.Or(b.Log.shorten(cmd.Command), "a command"), difference: difference}
+			}
 			o.reportRebuild(i+1, len(restored.Executions), cmd.Command)
 			if restored.Attempt.IsForeign() && cmd.Command == "" {
-				return &divergence{branch: b.Branch != nil, step: cmd.Step, command: "a command", difference: "the file has its output but not the command"}
+				return diverge("the file has its output but not the command")
 			}
 			c := own.Command(cmd.Command)
 			if !cmd.TimedOut {
@@ -168,7 +176,7 @@ func (b *Batch) rebuild(o *observer, journal attemptJournal, tools agent.ToolSer
 			c.Tools = recorded.For(&cmd.Execution)
 			res, err := sandbox.Execute(ctx, c)
 			if e, ok := errors.AsType[*env.Error](err); ok && e.Status == env.ContainerDied && ctx.Err() == nil {
-				return &divergence{branch: b.Branch != nil, step: cmd.Step, command: b.Log.shorten(cmd.Command), difference: err.Error()}
+				return diverge(err.Error())
 			}
 			if err != nil {
 				return err
@@ -183,43 +191,27 @@ func (b *Batch) rebuild(o *observer, journal attemptJournal, tools agent.ToolSer
 			if err != nil {
 				return err
 			}
-			diffs.add(b.Log, cmd, finding)
-			if finding.Match == replay.Diverged {
-				diverged := &divergence{branch: b.Branch != nil, step: cmd.Step, command: b.Log.shorten(cmd.Command), difference: finding.Difference}
-				if !force {
-					return diverged
+			switch diverged := diverge(finding.Difference); {
+			case finding.Match == replay.OutputDiffers:
+				if outputs++; outputs == 1 {
+					firstOutput = fmt.Sprintf("in step %d, %s: %s", cmd.Step, diverged.command, finding.Difference)
 				}
+			case finding.Match == replay.Diverged && !force:
+				return diverged
+			case finding.Match == replay.Diverged:
 				b.Log.Emit(o.task.event(Event{Type: Warning, Attempt: o.attempt, Text: diverged.Error() + "; continuing because of --force"}))
 			}
 		}
-		if diffs.n > 0 {
-			b.Log.Emit(o.task.event(Event{Type: Warning, Attempt: o.attempt, Text: diffs.String()}))
+		if outputs > 0 {
+			text := "the output of a rerun command differs, " + firstOutput
+			if outputs > 1 {
+				text = fmt.Sprintf("the outputs of %d rerun commands differ, the first %s", outputs, firstOutput)
+			}
+			b.Log.Emit(o.task.event(Event{Type: Warning, Attempt: o.attempt, Text: text}))
 		}
 		restored.Executions = nil // outputs are no longer needed
 		return nil
 	}
-}
-
-// outputDiffs counts outputs that differ from the recorded ones.
-type outputDiffs struct {
-	n     int
-	first string // description of the first difference
-}
-
-func (d *outputDiffs) add(log *EventLog, cmd agent.ExecutedCommand, finding replay.Finding) {
-	if finding.Match != replay.OutputDiffers {
-		return
-	}
-	if d.n++; d.n == 1 {
-		d.first = fmt.Sprintf("in step %d, %s: %s", cmd.Step, log.shorten(cmd.Command), finding.Difference)
-	}
-}
-
-func (d *outputDiffs) String() string {
-	if d.n == 1 {
-		return "the output of a rerun command differs, " + d.first
-	}
-	return fmt.Sprintf("the outputs of %d rerun commands differ, the first %s", d.n, d.first)
 }
 
 // divergence reports that the result of a rerun command differs from the journal, so
@@ -241,13 +233,6 @@ func (d *divergence) Error() string {
 // Unwrap returns agent.ErrDiverged: the attempt is interrupted and cannot be resumed.
 func (d *divergence) Unwrap() error { return agent.ErrDiverged }
 
-// newestAttempt returns the last attempt of a task; 0 if there is none.
-func (rs *resultStore) newestAttempt(t *task) int {
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
-	return rs.instance(t.ID).newestAttempts[t.repetition]
-}
-
 // subtractCost subtracts the earlier cost of a resumed attempt, because record adds the
 // attempt's total cost.
 func (rs *resultStore) subtractCost(restored *agent.ResumeState) {
@@ -256,10 +241,81 @@ func (rs *resultStore) subtractCost(restored *agent.ResumeState) {
 	rs.cost, rs.unpriced = rs.cost-restored.Total().Cost, rs.unpriced-restored.Total().Usage.Unpriced
 }
 
-// reportResume emits that an attempt is resumed.
-func (b *Batch) reportResume(t *task, n int, restored *agent.ResumeState) {
-	b.Log.Emit(t.event(Event{
-		Type: AttemptResumed, Attempt: n, Step: restored.Attempt.Totals.Own.Steps, Cost: float64(restored.Total().Cost),
-		Total: len(restored.Executions), Elapsed: restored.Idle.Seconds(),
-	}))
+// Branch makes the attempts of a batch continue other attempts after a given step.
+// The new journal starts with a copy of the records up to the end of that step
+// (the history). The commands of the history are rerun in the new sandbox.
+type Branch struct {
+	// Parents are the attempts to continue, by instance.
+	Parents map[string]BranchParent
+	// Force continues even if a rerun command diverges from the history.
+	Force bool
+}
+
+// BranchParent is an attempt to continue after the record Origin.Record.
+type BranchParent struct {
+	Origin  trajectories.Origin
+	Records iter.Seq2[trajectories.Record, error] // of the whole attempt, not only of the history
+}
+
+// NewParent returns a BranchParent whose history ends after step origin.Step,
+// and sets its Origin.Record. It fails if the journal lacks the output of a
+// command of that step, because a history must not end within a step. It also
+// fails if the attempt has no such step, submitted its work in that step, or
+// used subagents up to that step.
+func NewParent(origin trajectories.Origin, records iter.Seq2[trajectories.Record, error]) (BranchParent, error) {
+	p := BranchParent{Origin: origin, Records: records}
+	t, err := trajectories.Fold(records)
+	if err != nil {
+		return p, err
+	}
+	p.Origin.Record, err = lastRecordOf(t, origin.Step)
+	if err != nil {
+		return p, err
+	}
+	restored, err := agent.ReadResumeState(func(yield func(trajectories.Record, error) bool) { // of the history
+		for r, err := range records {
+			if r.ID > p.Origin.Record || !yield(r, err) {
+				return
+			}
+		}
+	})
+	if err == nil && restored.LastRecord < p.Origin.Record {
+		err = errUnfinished(origin.Step)
+	}
+	if err == nil && restored.UsedSubagents() {
+		err = errDelegated
+	}
+	return p, err
+}
+
+// errDelegated rejects a parent that used subagents: its records refer to subagent
+// journals by number, and a branch does not copy those journals.
+var errDelegated = errors.New("its commands started subagents (mini-tool delegate), whose journals a branch does not include")
+
+// lastRecordOf returns the ID of the last record of a step. It returns an error
+// if no history can end there.
+func lastRecordOf(t *trajectories.Attempt, step int) (int, error) {
+	steps, last, answered := 0, 0, false
+	for _, e := range t.Entries {
+		reply := e.Cause == trajectories.CauseReply
+		if reply {
+			steps++
+		}
+		if steps == step {
+			last, answered = e.Record, !reply
+		}
+	}
+	switch {
+	case step < 1 || steps < step:
+		return 0, fmt.Errorf("no step %d: the attempt has %d", step, steps)
+	case steps == step && t.Outcome != nil && t.Outcome.Class == trajectories.Submitted:
+		return 0, fmt.Errorf("step %d submitted the work; branch from an earlier step", step)
+	case !answered:
+		return 0, errUnfinished(step)
+	}
+	return last, nil
+}
+
+func errUnfinished(step int) error {
+	return fmt.Errorf("step %d is incomplete; branch from an earlier step", step)
 }

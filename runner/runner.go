@@ -18,6 +18,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -194,7 +195,10 @@ func RunAll(ctx context.Context, batches []*Batch, instances []datasets.Instance
 		summaries[i], finishErr = b.finish(ctx, instances, start)
 		err = errors.Join(err, finishErr)
 	}
-	p.endAttempts()
+	p.mu.Lock()
+	p.attemptsOver = true // the workers of evaluations end when none is left
+	p.changed.Broadcast()
+	p.mu.Unlock()
 	err = errors.Join(p.wait(evaluations), err)
 	return summaries, err
 }
@@ -217,27 +221,14 @@ func (p *pool) takeTurns() {
 }
 
 // pendingInstances returns the instances that have a waiting task.
-func (p *pool) pendingInstances(instances []datasets.Instance) (pending []datasets.Instance) {
-	isPending := map[string]bool{}
+func (p *pool) pendingInstances(instances []datasets.Instance) []datasets.Instance {
 	p.mu.Lock()
+	defer p.mu.Unlock()
+	isPending := map[string]bool{}
 	for _, j := range p.waiting[attempts] {
 		isPending[j.instance] = true
 	}
-	p.mu.Unlock()
-	for _, in := range instances {
-		if isPending[in.ID] {
-			pending = append(pending, in)
-		}
-	}
-	return pending
-}
-
-// endAttempts lets the workers of evaluations end when none is left.
-func (p *pool) endAttempts() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.attemptsOver = true
-	p.changed.Broadcast()
+	return slices.DeleteFunc(slices.Clone(instances), func(in datasets.Instance) bool { return !isPending[in.ID] })
 }
 
 // start makes the jobs of the batch's tasks. Those without a result, or all with Redo,
@@ -262,7 +253,11 @@ func (b *Batch) start(ctx context.Context, p *pool, instances []datasets.Instanc
 			tasks = append(tasks, t)
 		}
 	}
-	b.Log.Emit(Event{Type: RunStarted, Total: len(tasks), Skipped: b.skipped, Workers: b.Workers, Repetition: b.reportedRepetitions()})
+	started := Event{Type: RunStarted, Total: len(tasks), Skipped: b.skipped, Workers: b.Workers}
+	if n > 1 {
+		started.Repetition = n
+	}
+	b.Log.Emit(started)
 	for _, err := range b.store.readErrors {
 		b.Log.Emit(Event{Type: Warning, Text: err.Error()})
 	}
@@ -271,14 +266,6 @@ func (b *Batch) start(ctx context.Context, p *pool, instances []datasets.Instanc
 			t.submit()
 		}
 	}
-}
-
-// reportedRepetitions returns the number of repetitions, or 0 if there is only one.
-func (b *Batch) reportedRepetitions() int {
-	if b.Repetitions <= 1 {
-		return 0
-	}
-	return b.Repetitions
 }
 
 // finish writes the results of the batch, whose attempts have ended, and returns its

@@ -51,8 +51,11 @@ func (t *task) Try(ctx context.Context, fresh bool) (End, error) {
 			return End{}, fmt.Errorf("instance %s: %w", t.ID, err)
 		}
 		b.Log.Emit(t.event(Event{Type: AttemptStarted, Attempt: n}))
-		if journal.resumeState != nil {
-			b.reportResume(t, n, journal.resumeState)
+		if restored := journal.resumeState; restored != nil {
+			b.Log.Emit(t.event(Event{
+				Type: AttemptResumed, Attempt: n, Step: restored.Attempt.Totals.Own.Steps, Cost: float64(restored.Total().Cost),
+				Total: len(restored.Executions), Elapsed: restored.Idle.Seconds(),
+			}))
 		}
 		b.Log.Emit(t.event(Event{Type: PhaseChanged, Phase: PhaseStarting, Attempt: n}))
 		bus, closeBus := (*events.Bus)(nil), func() {}

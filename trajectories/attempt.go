@@ -53,6 +53,7 @@ type Attempt struct {
 	toolCalls      []ToolCall     // tool calls without an execution so far
 	toolRecords    []Note         // the records of toolCalls
 	view           ConversationView
+	sequence       []int32 // the tokens of the newest call that has any
 }
 
 // Omit says which data an Attempt does not keep, to save time and memory.
@@ -66,14 +67,15 @@ const (
 	OmitExchanges                     // requests of other agents, and the state of the files at the start
 	OmitPrompts                       // what NextPrompt and Entry.Context need
 	OmitMessages                      // all messages except the causes of imported ones
+	OmitTokens                        // the tokens of calls
 )
 
 // What readers need.
 const (
 	// ForTraining keeps the messages and the calls.
-	ForTraining = OmitResponses | OmitExecutions | OmitExchanges
+	ForTraining = OmitResponses | OmitExecutions | OmitExchanges | OmitTokens
 	// ForDisplay keeps what people read.
-	ForDisplay = OmitResponses | OmitObservations | OmitExchanges | OmitPrompts
+	ForDisplay = OmitResponses | OmitObservations | OmitExchanges | OmitPrompts | OmitTokens
 	// ForTotals keeps the header, the import record, the outcome and the totals.
 	ForTotals = ForTraining | ForDisplay | OmitMessages
 )

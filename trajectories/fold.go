@@ -73,6 +73,7 @@ func (a *Attempt) AddData(r Record, data any) {
 		if a.omits(OmitResponses) {
 			d.Raw = nil
 		}
+		d.Tokens = a.addTokens(d.Tokens)
 		d.Record, a.call = r.ID, &d
 		if d.Tree != "" && !a.omits(OmitExecutions) {
 			a.setTree(d.Tree)
@@ -102,6 +103,9 @@ func (a *Attempt) AddData(r Record, data any) {
 	case Outcome:
 		a.finish()
 		a.Outcome = &d
+	case Summary:
+		_ = a.addTokens(d.Tokens) // the next call keeps some of them
+		a.addNote(r)
 	case Limits:
 		a.Limits = &d
 		a.addNote(r)

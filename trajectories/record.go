@@ -81,6 +81,8 @@ type Header struct {
 	// Parent identifies the attempt that started this one as a subagent; nil if this
 	// is not a subagent.
 	Parent *Parent `json:"parent,omitempty"`
+	// Session is the unique name that the attempt has for gateways; see model.Conversation.
+	Session string `json:"session,omitempty"`
 	// Image is the container image. Config is the configuration, without secrets.
 	Image            string          `json:"image,omitempty"`
 	ModelClass       string          `json:"model_class,omitempty"`
@@ -210,7 +212,8 @@ type Call struct {
 	// Requests are the requests of the call. It is empty if there was only one, which
 	// succeeded after a wait of less than a millisecond.
 	Requests []Request       `json:"attempts,omitempty"`
-	Raw      json.RawMessage `json:"raw,omitempty"` // the provider's response
+	Raw      json.RawMessage `json:"raw,omitempty"` // the provider's response, without Tokens
+	Tokens   *Tokens         `json:"tokens,omitempty"`
 	Error    string          `json:"error,omitempty"`
 	// Tree is git's hash of the working tree before the call, without ignored files;
 	// empty if it was not recorded.

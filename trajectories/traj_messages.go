@@ -177,7 +177,7 @@ func (t *trajConverter) replyExtra(m *Entry) replyExtra {
 		if t.responses {
 			e.Response = c.Raw
 		}
-		if t.imported && len(c.Raw) == 0 {
+		if len(e.Response) == 0 {
 			e.Response = c.usageResponse()
 		}
 	}
@@ -230,7 +230,11 @@ func (c *Call) usageResponse() json.RawMessage {
 	if u.Reasoning > 0 {
 		usage["completion_tokens_details"] = object{"reasoning_tokens": u.Reasoning}
 	}
-	raw, err := encode(object{"model": c.Model, "usage": usage})
+	response := object{"usage": usage}
+	if c.Model != "" {
+		response["model"] = c.Model
+	}
+	raw, err := encode(response)
 	if err != nil {
 		return nil
 	}

@@ -42,7 +42,10 @@ func TestTrajFields(t *testing.T) {
 		"messages": []any{
 			object{"role": "system", "content": "You fix <software> & more."},
 			object{"role": "user", "content": "Fix it."},
-			object{"role": "assistant", "content": "no block", "extra": object{"actions": []any{}, "cost": 0.25, "timestamp": "now"}},
+			object{"role": "assistant", "content": "no block", "extra": object{
+				"actions": []any{}, "cost": 0.25, "timestamp": "now",
+				"response": object{"usage": object{"prompt_tokens": 10.0, "completion_tokens": 5.0, "total_tokens": 15.0}},
+			}},
 			object{"role": "user", "content": "write one block", "extra": object{
 				"interrupt_type": "FormatError", "n_actions": 0.0, "model_response": "no block",
 			}},

@@ -52,7 +52,7 @@ func readValid(t *testing.T, path string) *trajectories.Attempt {
 			t.Errorf("%s: %v", p, err)
 		}
 	}
-	tr, _, err := export.ReadJournal(path, true)
+	tr, _, err := export.ReadJournal(path, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,23 +10,20 @@ import (
 
 // Description is information about an engine and its machine.
 type Description struct {
-	Host     string // address of the engine
-	Version  string // of the engine
-	API      string // negotiated API version
-	OS       string // of the machine, for example "Debian GNU/Linux 12"
-	Arch     string // GOARCH
-	CPUs     int
-	Memory   int64  // bytes of the machine
-	Storage  string // storage driver
-	RootDir  string // data directory of the engine, on its machine
-	Cgroup   string // version of cgroups: "1", "2" or empty
-	Rootless bool
+	Host    string // address of the engine
+	Version string // of the engine
+	API     string // negotiated API version
+	OS      string // of the machine, for example "Debian GNU/Linux 12"
+	Arch    string // GOARCH
+	CPUs    int
+	Memory  int64  // bytes of the machine
+	RootDir string // data directory of the engine, on its machine
 	// Confined says that commands with SYS_ADMIN cannot become root of the machine, bugs in
 	// the kernel aside.
 	Confined   bool
 	Containers int // number of running containers
 	// The resource limits that the engine supports.
-	MemoryLimit, SwapLimit, PIDsLimit, CPULimit bool
+	MemoryLimit, PIDsLimit, CPULimit bool
 }
 
 // Describe returns information about the engine, for diagnostics.
@@ -42,9 +39,8 @@ func (e *Engine) Describe(ctx context.Context) (Description, error) {
 	}
 	d.Version, d.API, d.Arch = v.Version, e.api.ClientVersion(), v.Arch
 	d.OS, d.CPUs, d.Memory = info.OperatingSystem, info.NCPU, info.MemTotal
-	d.Storage, d.RootDir, d.Cgroup, d.Containers = info.Driver, info.DockerRootDir, info.CgroupVersion, info.ContainersRunning
-	d.MemoryLimit, d.SwapLimit, d.PIDsLimit, d.CPULimit = info.MemoryLimit, info.SwapLimit, info.PidsLimit, info.CPUCfsQuota
-	d.Rootless = slices.ContainsFunc(info.SecurityOptions, func(o string) bool { return strings.Contains(o, "name=rootless") })
+	d.RootDir, d.Containers = info.DockerRootDir, info.ContainersRunning
+	d.MemoryLimit, d.PIDsLimit, d.CPULimit = info.MemoryLimit, info.PidsLimit, info.CPUCfsQuota
 	d.Confined = isConfined(info.SecurityOptions)
 	return d, nil
 }

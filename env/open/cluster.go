@@ -23,26 +23,20 @@ type Cluster interface {
 	Close() error
 }
 
-// openedCluster is a cluster and the settings with which it was opened.
-type openedCluster struct {
-	Cluster
-	settings configs.Kubernetes
-}
-
 // connectCluster connects to the configured cluster, unless s has it already, and
 // removes what killed mini processes left behind.
 func (s *Sandboxes) connectCluster(ctx context.Context, cfg *configs.Resolved, w io.Writer, o Observer) error {
 	if err := CheckSettings(cfg, cfg.Environment.Class); err != nil {
 		return err
 	}
-	if s.cluster.Cluster != nil && reflect.DeepEqual(s.cluster.settings, cfg.Environment.Kubernetes) {
+	if s.cluster != nil && reflect.DeepEqual(s.clusterSettings, cfg.Environment.Kubernetes) {
 		return nil
 	}
 	cluster, err := openCluster(ctx, cfg, w, o)
 	if err != nil {
 		return err
 	}
-	s.cluster, s.release = openedCluster{cluster, cfg.Environment.Kubernetes}, cluster.Close
+	s.cluster, s.clusterSettings, s.release = cluster, cfg.Environment.Kubernetes, cluster.Close
 	return nil
 }
 
@@ -72,10 +66,10 @@ func (s *Sandboxes) pods(ctx context.Context, cfg *configs.Resolved, run string,
 
 // HasImages reports whether the sandboxes run in containers of images, and not in
 // folders of this machine.
-func (s *Sandboxes) HasImages() bool { return s.Engine != nil || s.cluster.Cluster != nil }
+func (s *Sandboxes) HasImages() bool { return s.Engine != nil || s.cluster != nil }
 
 // UsesCluster reports whether the sandboxes are pods of a cluster.
-func (s *Sandboxes) UsesCluster() bool { return s.cluster.Cluster != nil }
+func (s *Sandboxes) UsesCluster() bool { return s.cluster != nil }
 
 // CheckContainer reports whether the engine or the cluster supports the settings.
 func (s *Sandboxes) CheckContainer(ctx context.Context, c docker.Config) error {
@@ -88,14 +82,13 @@ func (s *Sandboxes) CheckContainer(ctx context.Context, c docker.Config) error {
 // StartContainer starts another container, which is no attempt's sandbox, for at most
 // limit; zero means no limit.
 func (s *Sandboxes) StartContainer(ctx context.Context, c docker.Config, limit time.Duration) (env.Environment, error) {
+	var sandbox env.Environment
+	var err error
 	if s.UsesCluster() {
-		sandbox, err := s.cluster.Start(ctx, c, limit)
-		if err != nil {
-			return nil, err
-		}
-		return s.track(ctx, sandbox, nil), nil
+		sandbox, err = s.cluster.Start(ctx, c, limit)
+	} else {
+		sandbox, err = s.Engine.Start(ctx, c)
 	}
-	sandbox, err := s.Engine.Start(ctx, c)
 	if err != nil {
 		return nil, err // avoid returning a typed nil
 	}

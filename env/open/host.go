@@ -99,8 +99,18 @@ func (s *Sandboxes) openHost(ctx context.Context, cfg *configs.Resolved) (err er
 		e.Env = maps.Clone(e.Env)
 		delete(e.Env, "BASH_ENV")
 	}
-	program, err := loadHelper(e)
-	if err != nil && (s.Class == "bubblewrap" || !worksWithoutHelper(err)) {
+	var program *child.Program
+	if runtime.GOOS != "linux" {
+		program, err = child.Load(nil, "") // returns an error
+	} else {
+		var binary []byte
+		var hash string
+		if binary, hash, err = binaries.Load(e.HelperDir, runtime.GOARCH); err == nil {
+			program, err = child.Load(binary, hash)
+		}
+	}
+	// The local environment works without a helper, if there is none for this system or in this build.
+	if err != nil && (s.Class == "bubblewrap" || runtime.GOOS == "linux" && !errors.Is(err, binaries.ErrNotBuilt)) {
 		return err
 	}
 	if s.release = nil; program != nil {
@@ -116,40 +126,7 @@ func (s *Sandboxes) openHost(ctx context.Context, cfg *configs.Resolved) (err er
 	}
 	hidden := SecretVariables(cfg)
 	_ = local.ClearProcEnviron(func(name string) bool { return slices.Contains(hidden, name) }) // see local.ProtectMemory
-	s.open = openLocal(e, hidden, program)
-	return nil
-}
-
-// CheckHost checks that sandboxes on this machine can be opened.
-func CheckHost(ctx context.Context, cfg *configs.Resolved) error {
-	s := &Sandboxes{Class: cfg.Environment.Class}
-	if err := s.openHost(ctx, cfg); err != nil {
-		return err
-	}
-	return s.Close()
-}
-
-// loadHelper loads the helper for this machine.
-func loadHelper(e configs.Environment) (*child.Program, error) {
-	if runtime.GOOS != "linux" {
-		return child.Load(nil, "") // returns an error
-	}
-	binary, hash, err := binaries.Load(e.HelperDir, runtime.GOARCH)
-	if err != nil {
-		return nil, err
-	}
-	return child.Load(binary, hash)
-}
-
-// worksWithoutHelper reports whether the local environment can ignore an error
-// of loadHelper: there is no helper for this system or in this build.
-func worksWithoutHelper(err error) bool {
-	return runtime.GOOS != "linux" || errors.Is(err, binaries.ErrNotBuilt)
-}
-
-// openLocal returns a function that opens local sandboxes.
-func openLocal(e configs.Environment, hidden []string, program *child.Program) func(context.Context, folder) (env.Environment, error) {
-	return func(ctx context.Context, f folder) (env.Environment, error) {
+	s.open = func(ctx context.Context, f folder) (env.Environment, error) {
 		if program == nil {
 			f.warnings = append(f.warnings, "commands keep running if mini is killed with kill -9: there is no helper for this system")
 		}
@@ -162,6 +139,16 @@ func openLocal(e configs.Environment, hidden []string, program *child.Program) f
 		}
 		return sandbox, nil
 	}
+	return nil
+}
+
+// CheckHost checks that sandboxes on this machine can be opened.
+func CheckHost(ctx context.Context, cfg *configs.Resolved) error {
+	s := &Sandboxes{Class: cfg.Environment.Class}
+	if err := s.openHost(ctx, cfg); err != nil {
+		return err
+	}
+	return s.Close()
 }
 
 func (s *Sandboxes) bubblewrap(ctx context.Context, e configs.Environment, program *child.Program) error {

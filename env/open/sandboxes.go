@@ -11,7 +11,12 @@ import (
 	"io"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"time"
+
+	"github.com/minibench/mini/env/scratch"
+	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/trajectories"
 
 	"github.com/minibench/mini/agent/worktree"
 	"github.com/minibench/mini/configs"
@@ -50,10 +55,11 @@ type Sandboxes struct {
 	checkDir func(dir string) error
 	// Engine is the container engine, and Images its image store; nil for host
 	// classes.
-	Engine   *docker.Engine
-	Images   *imagestore.Store
-	cluster  openedCluster // empty for other classes
-	requests func(rows []datasets.Instance) []imagestore.Request
+	Engine          *docker.Engine
+	Images          *imagestore.Store
+	cluster         Cluster // nil for other classes
+	clusterSettings configs.Kubernetes
+	requests        func(rows []datasets.Instance) []imagestore.Request
 	// ForTask changes the configuration of a container for the row of a task folder, and
 	// makes the image available; nil if there are no such rows.
 	ForTask func(ctx context.Context, in datasets.Instance, c docker.Config) (docker.Config, error)
@@ -133,7 +139,8 @@ type Options struct {
 func New(ctx, kill context.Context, cfg *configs.Resolved, o Options) (*Sandboxes, error) {
 	s := &Sandboxes{Class: cfg.Environment.Class, kill: kill}
 	if o.Engine != nil && !IsHostClass(s.Class) {
-		s.Engine, s.Images, s.cluster = o.Engine.Engine, o.Engine.Images, o.Engine.cluster
+		s.Engine, s.Images = o.Engine.Engine, o.Engine.Images
+		s.cluster, s.clusterSettings = o.Engine.cluster, o.Engine.clusterSettings
 	}
 	var err error
 	switch {
@@ -223,7 +230,7 @@ func (s *Sandboxes) connect(ctx context.Context, cfg *configs.Resolved, w io.Wri
 
 // docker makes s start sandboxes in containers.
 func (s *Sandboxes) docker(ctx context.Context, cfg *configs.Resolved, run string, w io.Writer, o Observer) error {
-	s.cluster = openedCluster{}
+	s.cluster = nil
 	if s.Engine == nil {
 		if err := s.connect(ctx, cfg, w, o); err != nil {
 			return err
@@ -307,4 +314,70 @@ func RunLabel(dir string) string {
 	}
 	sum := sha256.Sum256([]byte(path))
 	return filepath.Base(path) + "-" + hex.EncodeToString(sum[:3])
+}
+
+// KeepRule returns, for a value of run.keep, a function that reports whether the sandbox
+// of an attempt with the given outcome is kept; nil if no sandbox is kept. Interrupted
+// attempts are not failures, because they run again.
+func KeepRule(setting string) func(trajectories.Outcome) bool {
+	switch setting {
+	case "all":
+		return func(trajectories.Outcome) bool { return true }
+	case "failed":
+		return func(out trajectories.Outcome) bool {
+			return out.Class != trajectories.Submitted && out.Class != trajectories.Interrupted
+		}
+	}
+	return nil
+}
+
+// keepContainer returns a keepFunc that keeps c as an image. run is the run folder as
+// the user wrote it; "" for a task.
+func keepContainer(c *docker.Container, run, instance string) keepFunc {
+	return func(ctx context.Context, attempt int) (string, error) {
+		image, err := c.Keep(ctx, strconv.Itoa(attempt))
+		if err != nil {
+			return "", err
+		}
+		cmd := "mini shell -c environment.image=" + image
+		if run != "" {
+			cmd = fmt.Sprintf("mini shell --run %s --attempt %d %s", text.ShellQuote(run), attempt, text.ShellQuote(instance))
+		}
+		return fmt.Sprintf("kept as the image %s; enter it with: %s", image, cmd), nil
+	}
+}
+
+// keepFolder returns a keepFunc that renames the temporary folder of a sandbox.
+func keepFolder(dir string) keepFunc {
+	return func(context.Context, int) (string, error) {
+		dir, err := scratch.Keep(dir)
+		if err != nil {
+			return "", err
+		}
+		return "kept in " + dir + "; remove it when you no longer need it", nil
+	}
+}
+
+// Keep implements runner.Keeper.
+func (t *Tracked) Keep(ctx context.Context, attempt int) (string, error) {
+	if t.keep == nil {
+		return "", errors.New("this environment cannot keep sandboxes")
+	}
+	return t.keep(ctx, attempt)
+}
+
+// sweep removes the containers and volumes of mini processes that were killed, and
+// prints what it removed. What it cannot remove is a warning; it returns an error only if
+// the engine does not answer or ctx has ended.
+func sweep(ctx context.Context, engine *docker.Engine, w io.Writer) error {
+	removed, err := engine.Sweep(ctx)
+	for _, l := range removed {
+		_, _ = fmt.Fprintln(w, "mini: removed leftovers of a killed mini:", text.Printable(l.String())) // best effort
+	}
+	failed, ok := errors.AsType[*env.Error](err)
+	if err == nil || !ok || failed.Status == env.DaemonUnavailable {
+		return err
+	}
+	_, _ = fmt.Fprintln(w, "mini: warning: cannot remove leftovers of a killed mini:", text.Printable(err.Error())) // best effort
+	return nil
 }

@@ -98,7 +98,7 @@ func Paragraph(text string, width, indent, maxLines int) string {
 	textWidth := max(width-indent, 3*minColumn)
 	wrapped := Wrap(text, textWidth)
 	if len(wrapped) > maxLines {
-		last := ansi.Truncate(wrapped[maxLines-1], textWidth-1, "") + "…"
+		last := ansi.Truncate(strings.Join(wrapped[maxLines-1:], " "), textWidth, "…")
 		wrapped = append(wrapped[:maxLines-1], last)
 	}
 	padding := strings.Repeat(" ", indent)

@@ -99,6 +99,15 @@ func Count(n int64) string {
 	return scaled(float64(n), "", "k", "M", "G", "T")
 }
 
+// Number formats a number with all its digits: "1,234,567".
+func Number[N int | int64](n N) string {
+	s := strconv.FormatInt(int64(n), 10)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
 // Size formats a number of bytes with three digits and a decimal unit: "1.5 GB".
 func Size(bytes int64) string {
 	return scaled(float64(bytes), " B", " kB", " MB", " GB", " TB", " PB")

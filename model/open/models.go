@@ -6,12 +6,17 @@ package modelopen
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
+
+	"github.com/minibench/mini/model/route"
 
 	"github.com/minibench/mini/agent/protocol"
 	"github.com/minibench/mini/configs"
@@ -76,6 +81,8 @@ func (m *Models) newForInstance(cfg *configs.Resolved, isDemo bool, rows []datas
 		return func(datasets.Instance) (model.Model, error) { return nil, nil }, nil //nolint:nilnil // the agent asks none
 	case cfg.UsesOtherAgent() && (cfg.Model.Class == "scripted" || cfg.Model.Route.Kind != ""):
 		return nil, usage.Errorf("the agent %.60s needs the API of a provider, not a script or a route; set -m NAME", cfg.Agent.Class)
+	case cfg.UsesOtherAgent() && cfg.Model.Tokens:
+		return nil, usage.Errorf("model.tokens records the calls of mini's own agent, not those of %.60s; leave it out", cfg.Agent.Class)
 	case cfg.Model.Class == "scripted":
 		return newScripted(cfg, isDemo, rows)
 	case cfg.Model.Route.Kind != "":
@@ -117,18 +124,16 @@ const wrongReplies = "wrong"
 func loadScript(cfg *configs.Resolved, isDemo bool) (*scripted.Script, error) {
 	path := cfg.Model.Replies
 	switch {
-	case path == "" && isDemo:
-		return scripted.Parse("demo/replies.yaml", demo.Replies())
-	case path == wrongReplies && isDemo:
-		right, err := scripted.Parse("demo/replies.yaml", demo.Replies())
-		if err != nil {
-			return nil, err
+	case isDemo && (path == "" || path == wrongReplies):
+		script, err := scripted.Parse("demo/replies.yaml", demo.Replies())
+		if err != nil || path == "" {
+			return script, err
 		}
 		wrong, err := scripted.Parse("demo/replies-wrong.yaml", demo.WrongReplies())
 		if err != nil {
 			return nil, err
 		}
-		return wrong.WithFallback(right), nil
+		return wrong.WithFallback(script), nil
 	case path == "":
 		return nil, usage.Errorf("the scripted model has no replies; set -c model.replies=FILE (YAML or JSON, or a trajectory)")
 	}
@@ -136,10 +141,7 @@ func loadScript(cfg *configs.Resolved, isDemo bool) (*scripted.Script, error) {
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, usage.Errorf("model.replies: %s: no such file; name a file of replies (YAML or JSON) or a trajectory", path)
 	}
-	if err != nil {
-		return nil, usage.Wrap(err)
-	}
-	return script, nil
+	return script, usage.Wrap(err)
 }
 
 // provider opens the model of a provider, with rate limits and retries. Models
@@ -193,6 +195,7 @@ func newClient(m configs.Model, key, hint string, tools []model.ToolDefinition) 
 	return openai.New(openai.Config{
 		Name: m.Name, BaseURL: m.BaseURL, APIKey: key, KeyHint: hint, Kwargs: m.Kwargs, Headers: m.Headers, Stream: m.Stream, SendReasoning: m.SendReasoning,
 		Timeout: configs.Duration(m.Timeout), IdleTimeout: configs.Duration(m.StreamIdle), Price: m.Price, Tools: tools,
+		Tokens: m.Tokens,
 	})
 }
 
@@ -244,4 +247,99 @@ func (m translator) Query(ctx context.Context, history []model.Message) (model.R
 		reply.FinishReason = model.FinishStop
 	}
 	return reply, nil
+}
+
+// Limits are the rate limits of all endpoints. The zero value is ready to use.
+type Limits struct {
+	Limiters ratelimit.Limiters
+
+	mu   sync.Mutex
+	emit func(ratelimit.State)
+}
+
+// OnLimits sets the callback that gets the combined state of the rate limiters when one of
+// them changes.
+func (l *Limits) OnLimits(emit func(ratelimit.State)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.emit = emit
+}
+
+// onChange calls the callback with the combined state of all endpoints: the
+// sums of their limits and requests, and the latest end of a pause and of a used-up
+// quota. If an endpoint in use has no limit, the sum of the limits is 0.
+func (l *Limits) onChange(ratelimit.State) {
+	l.mu.Lock()
+	emit := l.emit
+	l.mu.Unlock()
+	if emit == nil {
+		return
+	}
+	var sum ratelimit.State
+	bounded := true
+	for _, e := range l.Limiters.States() {
+		s := e.State
+		bounded = bounded && (s.Limit > 0 || s.InFlight+s.Waiting == 0)
+		sum.Limit += s.Limit
+		sum.InFlight += s.InFlight
+		sum.Waiting += s.Waiting
+		if s.QuotaFullUntil.After(sum.QuotaFullUntil) {
+			sum.QuotaFullUntil = s.QuotaFullUntil
+		}
+		if s.PausedUntil.After(sum.PausedUntil) {
+			sum.PausedUntil = s.PausedUntil
+		}
+	}
+	if !bounded {
+		sum.Limit = 0
+	}
+	emit(sum)
+}
+
+// maxNameLength is the maximum length of the joined names of a route, in bytes:
+// the folder of the verdicts has this name.
+const maxNameLength = 200
+
+// newRoute opens the models of a route. Each attempt gets its own route.
+func (m *Models) newRoute(cfg *configs.Resolved) (modelFunc, error) {
+	if len(Name(cfg)) > maxNameLength && cfg.Model.Name == "" {
+		return nil, usage.Errorf("the joined model names of model.route are too long for predictions; pass a common name with -m NAME")
+	}
+	var all []route.Named
+	names := map[string]int{}
+	for i, modelCfg := range configs.ModelConfigs(cfg) {
+		provider, err := m.provider(modelCfg)
+		if err != nil {
+			return nil, fmt.Errorf("model.route.models[%d]: %w", i, err)
+		}
+		name := modelCfg.Model.Name
+		if names[name]++; names[name] > 1 { // the same model with other settings
+			name = fmt.Sprintf("%s#%d", name, names[name])
+		}
+		all = append(all, route.Named{Name: name, Model: provider})
+	}
+	open := func(in datasets.Instance) (model.Model, error) { return newRouteModel(cfg.Model.Route, all, in) }
+	_, err := open(datasets.Instance{})
+	return open, err
+}
+
+// newRouteModel returns the route of an attempt. The choices of a roulette
+// depend only on the seed and the instance, not on workers or time.
+func newRouteModel(r configs.Route, models []route.Named, in datasets.Instance) (model.Model, error) {
+	switch r.Kind {
+	case "roulette":
+		id := sha256.Sum256([]byte(in.ID))
+		return route.Roulette(models, r.Seed^binary.BigEndian.Uint64(id[:])), nil
+	case "interleave":
+		m, err := route.Interleave(models, r.Sequence)
+		if err != nil {
+			return nil, usage.Errorf("model.route: %v", err)
+		}
+		return m, nil
+	}
+	var on []model.Status // the remaining kind is fallback
+	for _, status := range r.On {
+		on = append(on, model.Status(status))
+	}
+	return route.Fallback(models, on...), nil
 }

@@ -50,6 +50,9 @@ type Config struct {
 	// reasoning_content. Few servers require this field; others reject it. If a
 	// server reports that the field is missing, later requests include it.
 	SendReasoning bool
+	// Tokens asks for the ids and the log probabilities of tokens, in the form of vLLM. A reply without ids
+	// is an error.
+	Tokens bool
 	// Timeout bounds one request, up to the last byte of the response; default
 	// transport.DefaultTimeout.
 	Timeout time.Duration
@@ -80,7 +83,16 @@ func (c Config) Validate() error {
 
 // fields returns the fields added to every request's body.
 func (c Config) fields() (map[string]json.RawMessage, error) {
-	return transport.EncodeKwargs(c.Kwargs, "model", "messages", "stream")
+	fields, err := transport.EncodeKwargs(c.Kwargs, "model", "messages", "stream")
+	if err != nil || !c.Tokens {
+		return fields, err
+	}
+	for name, value := range tokenFields {
+		if _, isSet := fields[name]; !isSet {
+			fields[name] = json.RawMessage(value)
+		}
+	}
+	return fields, nil
 }
 
 func (c Config) baseURL() string { return cmp.Or(c.BaseURL, DefaultBaseURL) }

@@ -70,7 +70,11 @@ func (m *Model) Query(ctx context.Context, messages []model.Message) (model.Repl
 		r.StreamOptions = &api.StreamOptions{IncludeUsage: true}
 	}
 	reply, err := m.client.Query(ctx, r, func(resp *transport.Response) (model.Reply, error) {
-		return resp.Read(ctx, m.config.Price, parseReply, readStream)
+		reply, err := resp.Read(ctx, m.config.Price, parseReply, readStream)
+		if err == nil && m.config.Tokens {
+			err = takeTokens(&reply)
+		}
+		return reply, err
 	})
 	e, ok := errors.AsType[*model.Error](err)
 	switch {

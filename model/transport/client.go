@@ -16,7 +16,9 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/minibench/mini/model"
@@ -32,8 +34,9 @@ const (
 
 // Client sends requests to one endpoint. It is safe for concurrent use.
 type Client struct {
+	// URL and the values of Header, which includes the key, can have the placeholders of model.Conversation.
 	URL    string
-	Header http.Header // of every request, including the key
+	Header http.Header
 	// ExtraFields are set in the body of every request and override its own.
 	ExtraFields map[string]json.RawMessage
 	// Timeout bounds one request, up to the last byte of the response;
@@ -86,6 +89,14 @@ func newTransport() http.RoundTripper {
 	return t
 }
 
+// printableHeader returns a value for a header: other characters than printable ASCII are escaped.
+func printableHeader(value string) string {
+	if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return url.PathEscape(value)
+	}
+	return value
+}
+
 // Query sends a request, which must encode to a JSON object or be an encoded one as
 // []byte, and reads the response with read. Its errors are *model.Error, the cause of ctx, or an error of
 // encoding the request.
@@ -97,9 +108,15 @@ func (c *Client) Query(ctx context.Context, request any, read func(*Response) (m
 	requestCtx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 	response, reply := &Response{redact: c.Redact}, model.Reply{}
-	req, err := http.NewRequestWithContext(requestCtx, http.MethodPost, c.URL, bytes.NewReader(body))
+	conversation := model.ConversationOf(ctx)
+	req, err := http.NewRequestWithContext(requestCtx, http.MethodPost, conversation.Expand(c.URL, url.PathEscape), bytes.NewReader(body))
 	if err == nil {
 		req.Header = c.Header.Clone()
+		for _, values := range req.Header {
+			for i, v := range values {
+				values[i] = conversation.Expand(v, printableHeader)
+			}
+		}
 		req.Header.Set("Content-Type", "application/json")
 		client := &http.Client{Transport: c.HTTP.Transport, CheckRedirect: c.checkRedirect, Jar: c.HTTP.Jar}
 		var resp *http.Response

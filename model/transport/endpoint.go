@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/minibench/mini/model"
 )
 
 // Endpoint holds the settings that all providers share. Its printed form shows
@@ -36,6 +38,8 @@ func (e Endpoint) Validate(path string) error {
 		return fmt.Errorf("base URL of %s: want no user, query or fragment; set keys in the environment", u.Host)
 	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), path):
 		return fmt.Errorf("base URL %s: remove %s from its end", u, path)
+	case model.CheckPlaceholders(e.BaseURL) != nil:
+		return fmt.Errorf("base URL: %w", model.CheckPlaceholders(e.BaseURL))
 	case strings.ContainsFunc(e.Key, isControl):
 		return errors.New("the API key contains a control character")
 	}

@@ -224,9 +224,7 @@ func TestJSON(t *testing.T) {
 			t.Error(err)
 		}
 		for _, width := range []int{20, 80, 200} {
-			if err := r.Write(&strings.Builder{}, width); err != nil {
-				t.Error(err)
-			}
+			_ = r.Doc().Text(width) // no panic
 		}
 	}
 }
@@ -246,7 +244,7 @@ func TestText(t *testing.T) {
 	runs := []compare.Run{old, candidate, other}
 	r := mustCompare(t, compare.Options{Detect: 3, MaxDrop: &limit}, runs...)
 	var text, md, csv strings.Builder
-	for _, err := range []error{r.Write(&text, 100), r.WriteMarkdown(&md), r.WriteCSV(&csv, runs)} {
+	for _, err := range []error{r.Doc().WriteText(&text, 100), r.Doc().WriteMarkdown(&md), r.WriteCSV(&csv, runs)} {
 		if err != nil {
 			t.Fatal(err)
 		}

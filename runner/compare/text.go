@@ -3,11 +3,10 @@ package compare
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
-	"github.com/minibench/mini/internal/table"
+	"github.com/minibench/mini/internal/doc"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/runner/stats"
@@ -39,32 +38,29 @@ type Section struct {
 	HasInstances bool
 }
 
-// Write writes the comparison as text, in lines of at most width characters.
-func (r *Result) Write(w io.Writer, width int) error {
-	var b strings.Builder
+// Doc returns the comparison for readers.
+func (r *Result) Doc() *doc.Doc {
+	d := &doc.Doc{}
 	for i, s := range r.Sections(false) {
 		if i > 0 {
-			b.WriteByte('\n')
+			d.Blank()
 		}
 		if s.Title != "" {
-			b.WriteString(table.Paragraph(s.Title, width, 0, 4))
+			d.Heading(s.Title)
 		}
-		if s.Sentence != "" {
-			b.WriteString(table.Paragraph(s.Sentence, width, 0, 8))
-		}
+		d.Paragraph(s.Sentence, 0, 8)
 		for _, p := range s.Before {
-			indent := len(p) - len(strings.TrimLeft(p, " "))
-			b.WriteString(table.Paragraph(strings.TrimSpace(p), width, indent, 8))
+			words := strings.TrimLeft(p, " ")
+			d.Paragraph(words, len(p)-len(words), 8)
 		}
 		if len(s.Rows) > 1 {
-			b.WriteString(strings.TrimRight(table.Table(width, s.Columns, s.Rows), "\n") + "\n")
+			d.Table(s.Columns, s.Rows)
 		}
 		for _, p := range s.After {
-			b.WriteString(table.Paragraph(p, width, 0, 4))
+			d.Paragraph(p, 0, 4)
 		}
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return d
 }
 
 // Sections returns the comparison as sections. If complete is false, long lists

@@ -1,3 +1,54 @@
+// Package evaluate runs the tests of patches. It copies a patch and the
+// evaluation script of its instance into a fresh sandbox, applies the patch and
+// runs the script as the official SWE-bench harness does (release 5.0.2), and
+// grades the log with package grade. It writes the same files as the harness, and
+// a verdict record. It works with any implementation of Sandboxes.
+//
+//	c := evaluate.Config{Folder: folder, Log: log, Sandboxes: s, RunID: "first", Workers: 4, Timeout: 30 * time.Minute}
+//	sum, err := evaluate.Run(ctx, c, []evaluate.Task{evaluate.NewTask(in, model, patch)})
+//
+// # Classes
+//
+// Every evaluation ends in one class. The first matching line decides:
+//
+//	what happened                                        class           files in the official tree
+//	the patch is null, or empty                          empty           none
+//	the sandbox does not start (image, engine, disk)     infrastructure  run_instance.log
+//	the sandbox is lost: killed from inside or outside,
+//	  out of memory, or its engine has stopped           infrastructure  those written so far
+//	a command failed because the engine's disk is full   infrastructure  those written so far
+//	the log cannot be written on this machine            infrastructure  those written so far
+//	git or /testbed is missing in the image              infrastructure  patch.diff, run_instance.log
+//	no command can apply the patch                       apply_failed    patch.diff, run_instance.log
+//	the script takes longer than the timeout             timed_out       all but report.json
+//	the parser crashes on the log                        error           all but report.json
+//	the verdict is "resolved"                            resolved        all
+//	the kernel killed processes: out of memory           infrastructure  all; report.json has the graded log
+//	otherwise                                            unresolved      all
+//
+// A lost sandbox is always infrastructure, because a script that ends its own
+// container cannot be distinguished from a failing machine. The evaluator repeats
+// such a run, up to Config.Retries.MaxTries runs in total; a run that the cluster
+// disrupted does not count, up to MaxDisruptions. If a file system inside the
+// sandbox is full (a tmpfs), it grades the log as usual.
+//
+// An infrastructure problem that a log only mentions does not change the class,
+// because a patch can print any text. It is in TestRun.FailureReason, as in the
+// official summary.
+//
+// An infrastructure failure is not a verdict. It is never cached, and a restarted
+// evaluation runs the patch again. If several runs of the same patch have
+// different classes, the verdict is unstable (see Config.RerunFailed).
+//
+// # Files
+//
+// Below the folder of the run:
+//
+//	logs/run_evaluation/<run id>/<model>/<instance>/  the official log tree (see grade.Layout)
+//	verdicts/<run id>/<model>/<instance>.json         a verdicts.Record: the verdict, its inputs and every run
+//	verdicts/<run id>/<model>/<instance>/<n>/         files of reruns and runs without flagged files
+//	verdicts/<run id>.json                            the Summary
+//	<model>.<run id>.json                             the official summary
 package evaluate
 
 import (
@@ -23,12 +74,6 @@ import (
 // logLimit is the maximum size of a stored log, in bytes. A longer log is stored
 // without its middle.
 const logLimit = 256 << 20
-
-// Defaults of Config.
-const (
-	DefaultTimeout = 1800 * time.Second // the official one
-	DefaultMaxRuns = 3
-)
 
 // Sandboxes starts a fresh sandbox for an evaluation. The sandbox runs the
 // instance's image with root privileges and implements env.Files. Do not use the
@@ -69,9 +114,9 @@ type Config struct {
 	// Workers is the number of patches evaluated in parallel. With more than half the
 	// number of processors, tests compete for them and may exceed timeouts.
 	Workers int
-	// Timeout limits the whole evaluation script; zero means DefaultTimeout.
+	// Timeout limits the whole evaluation script.
 	Timeout time.Duration
-	// Retries limits the runs of a patch for one purpose; zero means DefaultMaxRuns.
+	// Retries limits the runs of a patch for one purpose.
 	// Only a run with an infrastructure failure is repeated. Run uses Retries and
 	// Workers; the jobs of Evaluator.Job are run by a runner.Batch.
 	Retries runner.Retries
@@ -89,7 +134,7 @@ type Config struct {
 	// reuses no record of an earlier session.
 	SigningKey []byte
 	// TrustVerdicts takes records that are not signed with SigningKey if their
-	// inputs are the same and their logs are there. They have ForeignLog set.
+	// inputs are the same and their logs are there. They stay without its signature.
 	TrustVerdicts bool
 	// Selected are the instance ids that the official summary covers; nil means
 	// the submitted ones.
@@ -104,39 +149,29 @@ type Config struct {
 	MiniVersion string
 }
 
-// withDefaults returns the configuration with defaults for unset fields.
-func (c Config) withDefaults() Config {
-	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
-	c.Retries.MaxTries = cmp.Or(c.Retries.MaxTries, DefaultMaxRuns)
-	return c
-}
-
 // Evaluator makes the jobs that evaluate patches. Its methods are safe for
 // concurrent use.
 type Evaluator struct {
 	config    Config
 	store     *store
-	started   time.Time
 	logMemory *semaphore.Weighted // limits the memory for logs
 
-	mu               sync.Mutex
-	jobs             map[string]*job // by path of the record
-	order            []string        // paths of the records, in the order of submission
-	summariesWritten time.Time       // last write of the summaries
-	cacheWarning     sync.Once       // emits the warning about an unwritable cache
+	mu           sync.Mutex
+	jobs         map[string]*job // by path of the record
+	order        []string        // paths of the records, in the order of submission
+	cacheWarning sync.Once       // emits the warning about an unwritable cache
 }
 
 // Open reads the earlier verdicts of the folder. It returns an error if the folder
 // cannot be read or written, and one that wraps grade.ErrInvalidName if the run id is
 // invalid.
 func Open(c Config) (*Evaluator, error) {
-	c = c.withDefaults()
 	s, warnings, err := newStore(c, c.Folder.Dir, c.Folder.Root)
 	if err != nil {
 		return nil, err
 	}
 	e := &Evaluator{
-		config: c, store: s, started: time.Now(), logMemory: semaphore.NewWeighted(maxLogMemory),
+		config: c, store: s, logMemory: semaphore.NewWeighted(maxLogMemory),
 		jobs: map[string]*job{},
 	}
 	layout, err := grade.NewLayout(c.Folder.Dir, c.RunID)
@@ -169,39 +204,33 @@ func writeInfo(dir *rootdir.Dir, layout grade.Layout, editions []datasets.Source
 	return writeFile(dir, layout.RunInfoPath(), info.JSON())
 }
 
-// CheckTasks returns the errors of tasks that cannot be evaluated, and nil for the
-// others: those that Job returns, and names with the same path as those of an
-// earlier task. Two models have the same path if they differ in a slash, which
-// becomes two underscores, or in case, which some file systems ignore.
+// CheckTasks returns the errors of tasks that Job would reject, and nil for the others.
 func (c Config) CheckTasks(tasks []Task) []error {
-	c = c.withDefaults()
-	c.RunID = cmp.Or(c.RunID, "run")
-	errs, owners := make([]error, len(tasks)), map[string]Task{}
+	errs := make([]error, len(tasks))
 	for i, t := range tasks {
-		j, err := c.newJob(".", t)
-		if err != nil {
-			errs[i] = err
-			continue
-		}
-		path := strings.ToLower(j.paths.record)
-		other, ok := owners[path]
-		if ok && (other.Instance.ID != t.Instance.ID || other.Model != t.Model) {
-			errs[i] = fmt.Errorf("evaluate %s: model %.80q %w: instance %.80q of model %.80q uses its path",
-				t.Instance.ID, t.Model, grade.ErrInvalidName, other.Instance.ID, other.Model)
-			continue
-		}
-		owners[path] = t
+		_, errs[i] = c.newJob(".", t)
 	}
 	return errs
 }
 
 // newJob returns the job for a task in the run folder dir, without its evaluator.
 func (c Config) newJob(dir string, t Task) (*job, error) {
-	p, err := newRunnablePlan(c, t)
+	if t.Instance.TaskDir != "" {
+		return nil, fmt.Errorf("%s %w: its tests run at the end of each attempt, in the container of the agent", t.Instance.ID, grade.ErrNotGradable)
+	}
+	p, err := newPlan(c, t)
 	if err != nil {
 		return nil, err
 	}
-	layout, err := grade.NewLayout(dir, c.runID(t)) // each repetition has its own
+	if len(p.script.Assets) > 0 {
+		return nil, fmt.Errorf("%s %w: its tests need the file %s, which the row does not contain",
+			t.Instance.ID, grade.ErrNotGradable, p.script.Assets[0].Path)
+	}
+	id := c.RunID
+	if t.repetition() != 0 { // each repetition has its own
+		id = fmt.Sprintf("%s-sample-%d", id, t.Repetition)
+	}
+	layout, err := grade.NewLayout(dir, id)
 	if err == nil {
 		_, err = layout.SummaryName(t.Model)
 	}
@@ -284,7 +313,6 @@ func Run(ctx context.Context, c Config, tasks []Task) (Summary, error) {
 // FindReusable returns an error if the folder cannot be read or a row cannot be
 // evaluated, and one that wraps grade.ErrInvalidName for an invalid name.
 func (c Config) FindReusable(ctx context.Context, dir string, tasks []Task) ([]verdicts.Class, error) {
-	c = c.withDefaults()
 	root, err := rootdir.Open(dir)
 	switch {
 	case err == nil:

@@ -25,6 +25,7 @@ type job struct {
 	paths     paths
 	record    *verdicts.Record // nil until there is a verdict; guarded by Evaluator.mu
 	reused    bool             // no tests ran for the verdict
+	taken     bool             // the verdict is without the user's signature, and stays so
 
 	// What follows is used by the worker only.
 	r              verdicts.Record  // the record so far; without a class before the verdict
@@ -62,7 +63,7 @@ func (j *job) Try(ctx context.Context, _ bool) (end runner.End, err error) {
 	e.config.Log.Emit(j.event(runner.Event{Type: runner.EvaluationRunStarted, Attempt: n, Text: string(j.purpose)}))
 	t := &testRun{
 		root: e.store.root, config: e.config, instance: j.Instance, plan: j.plan, files: j.files,
-		patch: j.patch, unpatched: j.baseline == noop, logMemory: e.logMemory,
+		patch: j.patch, unpatched: j.baseline == NoopModel, logMemory: e.logMemory,
 		onStart: j.onStart,
 	}
 	err = t.run(ctx)
@@ -92,12 +93,12 @@ func (j *job) Try(ctx context.Context, _ bool) (end runner.End, err error) {
 // begin reuses a verdict, or else prepares the run that decides it.
 func (j *job) begin(ctx context.Context) (err error) {
 	e := j.evaluator
-	j.begun, j.purpose, j.reused, j.ranTests, j.triedWithout = true, "", false, false, false
+	j.begun, j.purpose, j.reused, j.taken, j.ranTests, j.triedWithout = true, "", false, false, false, false
 	if j.isEmpty() {
 		j.r = j.newRecord()
 		j.r.Class, j.r.Reason = verdicts.Empty, "the prediction has no patch"
 		if err = e.store.remove(j.paths); err == nil { // files of an earlier patch
-			_, err = e.store.write(j.paths, j.r, false)
+			_, err = e.store.write(j.paths, j.r, true, false)
 		}
 		return err
 	}
@@ -137,6 +138,7 @@ func (j *job) reuse(basis verdicts.Basis) (ok bool, err error) {
 		return false, nil
 	}
 	r := v.record
+	j.taken, r.Signature = r.Signature == "", ""
 	if v.path != j.paths.record {
 		if ok, err = j.evaluator.store.importFiles(v, j.paths); err != nil || !ok {
 			return false, err
@@ -149,7 +151,12 @@ func (j *job) reuse(basis verdicts.Basis) (ok bool, err error) {
 		r.VerdictRun().Dir = j.evaluator.relativePath(j.paths.official.Dir)
 		err = j.save(&r)
 	}
-	j.r, j.reruns, j.reused = r, countReruns(r), true
+	j.r, j.reruns, j.reused = r, 0, true
+	for _, run := range r.Runs { // of earlier evaluations, too, so that a repeated mini eval makes no more
+		if run.Purpose == verdicts.ForRerun && run.Class.IsFinal() {
+			j.reruns++
+		}
+	}
 	return true, err
 }
 
@@ -194,7 +201,7 @@ func (j *job) Finish(wait time.Duration) (more bool, err error) {
 		err = j.nextPart()
 	}
 	if err == nil && j.purpose == "" {
-		err = j.conclude()
+		j.conclude()
 	}
 	if err != nil {
 		return false, fmt.Errorf("evaluate %s: %w", j.Instance.ID, err)
@@ -225,24 +232,13 @@ func (j *job) setWithoutSuspect(class verdicts.Class) {
 	}
 }
 
-// countReruns counts the reruns with a final class. It includes those of earlier
-// evaluations, so that a repeated mini eval makes no more reruns.
-func countReruns(r verdicts.Record) (n int) {
-	for _, run := range r.Runs {
-		if run.Purpose == verdicts.ForRerun && run.Class.IsFinal() {
-			n++
-		}
-	}
-	return n
-}
-
 // nextPart sets purpose, patch and files of the next part; purpose is "" if nothing is
 // missing. Of the baselines, noop is expected to fail, and no patch is checked for
 // suspicious files.
 func (j *job) nextPart() error {
 	j.purpose = ""
 	extra := j.paths.extraRun(len(j.r.Runs) + 1)
-	if j.baseline != noop && j.reruns < j.evaluator.config.RerunFailed && j.r.Class.IsFailure() {
+	if j.baseline != NoopModel && j.reruns < j.evaluator.config.RerunFailed && j.r.Class.IsFailure() {
 		j.purpose, j.patch, j.files = verdicts.ForRerun, j.Patch, extra
 		return nil
 	}
@@ -279,9 +275,9 @@ func (j *job) save(r *verdicts.Record) error {
 			r.Flags = append(r.Flags, run.Flags...)
 		}
 	}
-	r.Gold = e.store.class(r.Basis.CacheKeyWithPatch(verdicts.PatchHash([]byte(j.Instance.Patch))))
-	r.Noop = e.store.class(r.Basis.CacheKeyWithPatch(verdicts.NoPatch))
-	cacheErr, err := e.store.write(j.paths, *r, j.ranTests && !r.ForeignLog)
+	r.Gold, r.Noop = "", ""
+	e.store.setBaseline(r, j.Instance)
+	cacheErr, err := e.store.write(j.paths, *r, !j.taken, j.ranTests)
 	if cacheErr != nil {
 		// Not fatal: the run folder has the verdict, but other runs cannot reuse it.
 		e.cacheWarning.Do(func() {
@@ -291,8 +287,8 @@ func (j *job) save(r *verdicts.Record) error {
 	return err
 }
 
-// conclude emits the verdict and adds it to the summaries.
-func (j *job) conclude() error {
+// conclude emits the verdict and keeps it for the summaries.
+func (j *job) conclude() {
 	e := j.evaluator
 	event := j.event(runner.Event{Type: runner.Verdict, Verdict: string(j.r.Class), Text: j.r.Reason})
 	if !j.reused {
@@ -303,11 +299,6 @@ func (j *job) conclude() error {
 	defer e.mu.Unlock()
 	r := j.r
 	j.record = &r
-	if time.Since(e.summariesWritten) < flushInterval {
-		return nil
-	}
-	_, err := e.writeSummaries()
-	return err
 }
 
 // event returns an event with the instance, the repetition and the model of the job.
@@ -316,11 +307,8 @@ func (j *job) event(e runner.Event) runner.Event {
 	return e
 }
 
-// relativePath returns a slash-separated path relative to the run folder.
+// relativePath returns a slash-separated path relative to the run folder, which has it.
 func (e *Evaluator) relativePath(path string) string {
-	rel, err := filepath.Rel(e.config.Folder.Dir, path)
-	if err != nil {
-		return filepath.ToSlash(path)
-	}
+	rel, _ := filepath.Rel(e.config.Folder.Dir, path)
 	return filepath.ToSlash(rel)
 }

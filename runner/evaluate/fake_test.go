@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -178,6 +179,7 @@ func newEvaluation(t testing.TB, sandboxes evaluate.Sandboxes) *evaluation {
 	t.Helper()
 	return &evaluation{t: t, dir: t.TempDir(), config: evaluate.Config{
 		Sandboxes: sandboxes, RunID: "r1", Workers: 1, MiniVersion: "1.0", Network: "none", Profile: "test", SigningKey: []byte("the user's"),
+		Timeout: 30 * time.Minute, Retries: runner.Retries{MaxTries: 3},
 	}}
 }
 

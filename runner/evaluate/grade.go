@@ -108,18 +108,13 @@ func (p plan) grade(text string, result *verdicts.TestRun) []byte {
 		result.Reason = fmt.Sprintf("out of memory: the kernel killed %d processes", result.OOMKilled)
 		result.Hint = "raise the memory limit of evaluation sandboxes, or use fewer workers"
 	default:
-		result.Class, result.Reason = verdicts.Unresolved, p.unresolvedReason(v, *result)
+		result.Class = verdicts.Unresolved
+		result.Reason = fmt.Sprintf("%d of %d tests failed", result.Failed, len(p.spec.FailToPass)+len(p.spec.PassToPass))
+		if !v.Report.Applied {
+			result.Reason = "the log has no usable test results: the tests did not start or finish, or the exit code contradicts them"
+		}
 	}
 	return v.Report.JSON(v.InstanceID)
-}
-
-// unresolvedReason returns the reason for the class unresolved.
-func (p plan) unresolvedReason(v grade.Verdict, result verdicts.TestRun) string {
-	if !v.Report.Applied {
-		return "the log has no usable test results: the tests did not start or finish, or the exit code contradicts them"
-	}
-	total := len(p.spec.FailToPass) + len(p.spec.PassToPass)
-	return fmt.Sprintf("%d of %d tests failed", result.Failed, total)
 }
 
 // classifyFailure sets FailureReason and FailureTier of result. As the official

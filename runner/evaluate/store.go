@@ -1,16 +1,17 @@
 package evaluate
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
 
+	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/internal/rootdir"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/runner/grade"
@@ -49,9 +50,7 @@ func newStore(c Config, dir string, root *rootdir.Dir) (s *store, warnings []str
 	}
 	foreign := 0
 	for _, v := range set.Verdicts {
-		if !v.IsConsistent() {
-			set.Unreadable = append(set.Unreadable, fmt.Sprintf("read verdict %s: inconsistent record", v.Path))
-		} else if r, ok := s.accept(v.Record); ok {
+		if r, ok := s.accept(v.Record); ok {
 			s.add(v.Path, r)
 		} else {
 			foreign++
@@ -67,12 +66,14 @@ func newStore(c Config, dir string, root *rootdir.Dir) (s *store, warnings []str
 	return s, warnings, nil
 }
 
-// accept reports whether a record counts. A record of another user that does has
-// ForeignLog set, and keeps it when this user signs it with further runs.
+// accept reports whether a record counts. One without the user's signature is returned
+// without any, and stays so when further runs are added to it.
 func (s *store) accept(r verdicts.Record) (verdicts.Record, bool) {
-	own := r.IsSignedBy(s.key) && !r.ForeignLog
-	r.Signature, r.ForeignLog = "", !own
-	return r, own || s.trust
+	if r.IsSignedBy(s.key) {
+		return r, true
+	}
+	r.Signature = ""
+	return r, s.trust
 }
 
 func (s *store) add(path string, r verdicts.Record) {
@@ -107,19 +108,21 @@ func (p paths) extraRun(n int) grade.Files {
 	return grade.FilesIn(filepath.Join(p.extraRuns, strconv.Itoa(n)))
 }
 
-// write signs a record and writes it to the folder. With toCache it also adds the
-// record to the cache if other runs may reuse it; cacheErr reports that that failed.
-func (s *store) write(p paths, r verdicts.Record, toCache bool) (cacheErr, err error) {
-	signed, err := r.WithSignature(s.key)
+// write writes a record to the folder. If it is the user's own, write signs it and, with
+// toCache, adds it to the cache if other runs may reuse it; cacheErr reports that that failed.
+func (s *store) write(p paths, r verdicts.Record, isOwn, toCache bool) (cacheErr, err error) {
+	if r.Signature = ""; isOwn {
+		r, err = r.WithSignature(s.key)
+	}
 	if err == nil {
-		err = verdicts.Write(s.root, p.record, signed)
+		err = verdicts.Write(s.root, p.record, r)
 	}
 	if err != nil {
 		return nil, err
 	}
 	s.add(p.record, r)
-	if toCache && s.cache != "" && r.Basis.Key != "" && r.Class.IsFinal() {
-		cacheErr = s.addToCache(p.official, signed)
+	if isOwn && toCache && s.cache != "" && r.Basis.Key != "" && r.Class.IsFinal() {
+		cacheErr = s.addToCache(p.official, r)
 	}
 	return cacheErr, nil
 }
@@ -151,12 +154,6 @@ type verdict struct {
 	files  grade.Files // of the verdict run
 	path   string      // of the record; "" if it is in the cache
 	from   string      // location of the record, for Record.ReusedFrom
-}
-
-// isSame reports whether two verdicts are the same one from the same run.
-func (v verdict) isSame(other verdict) bool {
-	a, b := v.record.VerdictRun(), other.record.VerdictRun()
-	return v.files == other.files && v.record.Class == other.record.Class && a.Class == b.Class && a.Start.Equal(b.Start)
 }
 
 // decide returns the verdict on a job: the one with the key of basis at the job's
@@ -198,8 +195,8 @@ func (s *store) find(key string) (verdict, bool) {
 }
 
 // importFiles copies the files of a verdict to the paths p and removes the
-// earlier files there. It returns false and changes nothing if another worker or
-// process has replaced the verdict during the copy.
+// earlier files there. It returns false and changes nothing if they are not complete,
+// because another worker or process was replacing them.
 func (s *store) importFiles(v verdict, p paths) (ok bool, err error) {
 	parent := filepath.Dir(p.official.Dir)
 	if err := s.root.MkdirAll(parent); err != nil {
@@ -220,7 +217,8 @@ func (s *store) importFiles(v verdict, p paths) (ok bool, err error) {
 	if err := copyFiles(srcDir, v.files, s.root, grade.FilesIn(tmp)); err != nil {
 		return false, err
 	}
-	if current, ok := s.find(v.record.Basis.Key); !ok || !current.isSame(v) || !isComplete(s.root, v.record, grade.FilesIn(tmp)) {
+	current, ok := s.find(v.record.Basis.Key)
+	if !ok || !current.record.VerdictRun().Start.Equal(v.record.VerdictRun().Start) || !isComplete(s.root, v.record, grade.FilesIn(tmp)) {
 		return false, nil
 	}
 	if err = s.remove(p); err == nil {
@@ -238,8 +236,13 @@ func (s *store) class(key string) verdicts.Class {
 	return v.record.Class
 }
 
-// isComplete reports whether all files exist that a run of the record's class
-// writes, and whether the patch and the script have the recorded hashes.
+// setBaseline sets the classes of the row's own solution and without a patch, if they are known.
+func (s *store) setBaseline(r *verdicts.Record, in datasets.Instance) {
+	r.Gold = cmp.Or(s.class(r.Basis.CacheKeyWithPatch(verdicts.PatchHash([]byte(in.Patch)))), r.Gold)
+	r.Noop = cmp.Or(s.class(r.Basis.CacheKeyWithPatch(verdicts.NoPatch)), r.Noop)
+}
+
+// isComplete reports whether all files exist that a run of the record's class writes.
 func isComplete(dir *rootdir.Dir, r verdicts.Record, files grade.Files) bool {
 	if r.VerdictRun() == nil {
 		return false
@@ -256,59 +259,99 @@ func isComplete(dir *rootdir.Dir, r verdicts.Record, files grade.Files) bool {
 			return false
 		}
 	}
-	patchHash := r.Basis.PatchSHA256
-	if patchHash == verdicts.NoPatch {
-		patchHash = verdicts.PatchHash(nil)
-	}
-	return hasHash(dir, files.Patch, patchHash) && (len(required) == 2 || hasHash(dir, files.Script, r.Basis.ScriptSHA256))
+	return true
 }
 
-// hasHash reports whether a file has this SHA-256, in hex.
-func hasHash(dir *rootdir.Dir, path, want string) bool {
-	f, err := dir.Open(path)
-	if err != nil {
-		return false
-	}
-	defer f.Close() //nolint:errcheck // only read
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return false
-	}
-	return hex.EncodeToString(h.Sum(nil)) == want
-}
-
-// copyFiles removes the folder dst and copies the files of a run to it.
+// copyFiles copies those files of a run that exist to the new folder of dst.
 func copyFiles(srcDir *rootdir.Dir, src grade.Files, dstDir *rootdir.Dir, dst grade.Files) error {
-	if err := dstDir.RemoveAll(dst.Dir); err != nil {
-		return fmt.Errorf("remove %s: %w", dst.Dir, err)
-	}
 	for _, pair := range [][2]string{
-		{src.Patch, dst.Patch},
-		{src.Script, dst.Script},
-		{src.Log, dst.Log},
-		{src.TestOutput, dst.TestOutput},
-		{src.Report, dst.Report},
+		{src.Patch, dst.Patch}, {src.Script, dst.Script}, {src.Log, dst.Log}, {src.TestOutput, dst.TestOutput}, {src.Report, dst.Report},
 	} {
-		if err := copyFile(srcDir, pair[0], dstDir, pair[1]); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		f, err := srcDir.Open(pair[0])
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = dstDir.Replace(pair[1], func(w io.Writer) error {
+				_, err := io.Copy(w, f)
+				return err
+			})
+			_ = f.Close() // only read
+		}
+		if err != nil {
 			return fmt.Errorf("copy %s: %w", pair[0], err)
 		}
 	}
 	return nil
 }
 
-func copyFile(srcDir *rootdir.Dir, src string, dstDir *rootdir.Dir, dst string) error {
-	f, err := srcDir.Open(src)
+// The cache is a folder of verdicts that several runs and processes share. Each
+// verdict has a subfolder, named after its key and created atomically.
+
+// cacheDir returns the folder of a verdict in the cache.
+func (s *store) cacheDir(key string) string { return filepath.Join(s.cache, key[:2], key) }
+
+func recordPath(dir string) string { return filepath.Join(dir, "verdict.json") }
+
+// findInCache returns the verdict with this key that counts, and the files of its
+// run.
+func (s *store) findInCache(key string) (verdict, bool) {
+	if s.cache == "" {
+		return verdict{}, false
+	}
+	root, err := rootdir.Open(s.cache)
+	if err != nil {
+		return verdict{}, false
+	}
+	defer root.Close() //nolint:errcheck // only read
+	dir := s.cacheDir(key)
+	r, err := verdicts.ReadRecord(root, recordPath(dir))
+	if err != nil || r.Basis.Key != key || !r.Class.IsFinal() || !isComplete(root, r, grade.FilesIn(dir)) {
+		return verdict{}, false
+	}
+	r, ok := s.accept(r)
+	return verdict{record: r, files: grade.FilesIn(dir), from: dir}, ok
+}
+
+// addToCache adds a signed record to the cache, with the files of its verdict run.
+// If the cache has the same verdict, addToCache updates only its record.
+func (s *store) addToCache(files grade.Files, r verdicts.Record) error {
+	if err := os.MkdirAll(s.cache, 0o755); err != nil { //nolint:gosec // others may read verdicts
+		return err
+	}
+	root, err := rootdir.Open(s.cache)
 	if err != nil {
 		return err
 	}
-	defer f.Close() //nolint:errcheck // only read
-	if err := dstDir.MkdirAll(filepath.Dir(dst)); err != nil {
+	defer root.Close() //nolint:errcheck // writes report their own errors
+	dir := s.cacheDir(r.Basis.Key)
+	if existing, ok := s.findInCache(r.Basis.Key); ok && existing.record.VerdictRun().Start.Equal(r.VerdictRun().Start) {
+		return verdicts.Write(root, recordPath(dir), r) // the same verdict, with extra runs
+	}
+	parent := filepath.Dir(dir)
+	if err := root.MkdirAll(parent); err != nil {
 		return err
 	}
-	return dstDir.Replace(dst, func(w io.Writer) error {
-		_, err := io.Copy(w, f)
+	tmp, err := root.MkdirTemp(parent, ".new-")
+	if err != nil {
 		return err
-	})
+	}
+	defer root.RemoveAll(tmp) //nolint:errcheck // already renamed unless addToCache fails
+	if err := copyFiles(s.root, files, root, grade.FilesIn(tmp)); err != nil {
+		return err
+	}
+	if err := verdicts.Write(root, recordPath(tmp), r); err != nil {
+		return err
+	}
+	old := tmp + "-old"
+	defer root.RemoveAll(old) //nolint:errcheck // no reader uses this name
+	if err := root.Rename(dir, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("replace %s: %w", dir, err)
+	}
+	if err = root.Rename(tmp, dir); errors.Is(err, fs.ErrExist) {
+		return nil // another process has added the same verdict
+	}
+	return err
 }
 
 func writeFile(dir *rootdir.Dir, path string, data []byte) error {

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/minibench/mini/runner/grade"
 	"github.com/minibench/mini/runner/verdicts"
@@ -31,9 +30,8 @@ type Summary struct {
 	Quarantined []Quarantined `json:"quarantined,omitempty"`
 	// Trusted counts the patches with a record whose instances are not
 	// quarantined. TrustedResolved counts the resolved patches among these.
-	Trusted         int           `json:"trusted"`
-	TrustedResolved int           `json:"trusted_resolved"`
-	Elapsed         time.Duration `json:"-"`
+	Trusted         int `json:"trusted"`
+	TrustedResolved int `json:"trusted_resolved"`
 	// OfficialPath is the path of the official summary.
 	OfficialPath string `json:"official_summary,omitempty"`
 	// Records holds all records, sorted by instance and model.
@@ -55,46 +53,36 @@ type Quarantined struct {
 // Count returns the number of patches in a class.
 func (s Summary) Count(c verdicts.Class) int { return len(s.ByClass[c]) }
 
+// all returns the summaries of all repetitions.
+func (s Summary) all() []Summary { return append([]Summary{s}, s.Repetitions...) }
+
 // IsComplete reports whether every patch has a verdict. If not, mini exits with
 // code 3.
 func (s Summary) IsComplete() bool {
-	for _, r := range s.Repetitions {
-		if !r.IsComplete() {
-			return false
-		}
-	}
-	return len(s.Unfinished) == 0 && s.Count(verdicts.Infrastructure) == 0
+	return !slices.ContainsFunc(s.all(), func(r Summary) bool { return len(r.Unfinished)+r.Count(verdicts.Infrastructure) > 0 })
 }
 
 // PatchCount returns the number of patches of all repetitions.
-func (s Summary) PatchCount() int {
-	n := s.Submitted
-	for _, r := range s.Repetitions {
-		n += r.PatchCount()
+func (s Summary) PatchCount() (n int) {
+	for _, r := range s.all() {
+		n += r.Submitted
 	}
 	return n
 }
 
 // evaluatedCount returns the number of patches with a record, of all
 // repetitions.
-func (s Summary) evaluatedCount() int {
-	n := s.Submitted - len(s.Unfinished)
-	for _, r := range s.Repetitions {
-		n += r.evaluatedCount()
+func (s Summary) evaluatedCount() (n int) {
+	for _, r := range s.all() {
+		n += r.Submitted - len(r.Unfinished)
 	}
 	return n
 }
-
-// flushInterval is the minimum interval between writes of the summaries during
-// an evaluation. Writing them after every verdict would be slow, because each
-// write covers all verdicts.
-const flushInterval = 5 * time.Second
 
 // writeSummaries writes the official summary and mini's summary of each
 // repetition. It returns the summary of the first repetition, which has the other
 // summaries in Repetitions. The caller holds e.mu.
 func (e *Evaluator) writeSummaries() (Summary, error) {
-	e.summariesWritten = time.Now()
 	byRepetition := map[int][]*job{0: nil}
 	for _, path := range e.order {
 		j := e.jobs[path]
@@ -120,38 +108,20 @@ func (e *Evaluator) writeSummaries() (Summary, error) {
 
 // summarize counts the verdicts on jobs. The caller holds e.mu.
 func (e *Evaluator) summarize(jobs []*job) Summary {
-	s := Summary{
-		Submitted: len(jobs), ByClass: map[verdicts.Class][]string{}, Flags: map[string]int{},
-		Elapsed: time.Since(e.started),
-	}
+	s := newSummary()
+	s.Submitted = len(jobs)
 	for _, j := range jobs {
 		if j.record == nil {
 			s.Unfinished = append(s.Unfinished, j.Instance.ID)
 			continue
 		}
 		r := *j.record
-		// A baseline task may have ended after this verdict.
-		r.Gold = cmp.Or(e.store.class(r.Basis.CacheKeyWithPatch(verdicts.PatchHash([]byte(j.Instance.Patch)))), r.Gold)
-		r.Noop = cmp.Or(e.store.class(r.Basis.CacheKeyWithPatch(verdicts.NoPatch)), r.Noop)
-		s.add(r, j.reused)
+		e.store.setBaseline(&r, j.Instance) // a baseline task may have ended after this verdict
+		if s.add(r); j.reused {
+			s.Reused++
+		}
 	}
 	slices.Sort(s.Unfinished)
-	s.finish()
-	return s
-}
-
-// WithRecords returns the summary with its lists and counts computed from other
-// records, except Submitted, Unfinished, Reused and Repetitions.
-func (s Summary) WithRecords(records []verdicts.Record) Summary {
-	old := s
-	s = Summary{
-		Submitted: old.Submitted, ByClass: map[verdicts.Class][]string{}, Flags: map[string]int{},
-		Unfinished: old.Unfinished, Elapsed: old.Elapsed, OfficialPath: old.OfficialPath, Repetitions: old.Repetitions,
-	}
-	for _, r := range records {
-		s.add(r, false)
-	}
-	s.Reused = old.Reused
 	s.finish()
 	return s
 }
@@ -185,12 +155,13 @@ func (s *Summary) finish() {
 	slices.Sort(s.ChangedWithoutSuspect)
 }
 
-func (s *Summary) add(r verdicts.Record, reused bool) {
+func newSummary() Summary {
+	return Summary{ByClass: map[verdicts.Class][]string{}, Flags: map[string]int{}}
+}
+
+func (s *Summary) add(r verdicts.Record) {
 	s.ByClass[r.Class] = append(s.ByClass[r.Class], r.Instance)
 	s.Records = append(s.Records, r)
-	if reused {
-		s.Reused++
-	}
 	if w := r.ResolvedWithoutSuspect; w != nil && *w != (r.Class == verdicts.Resolved) {
 		s.ChangedWithoutSuspect = append(s.ChangedWithoutSuspect, r.Instance)
 	}
@@ -211,63 +182,20 @@ func (e *Evaluator) writeSummary(s *Summary, jobs []*job) error {
 		return err
 	}
 	s.OfficialPath = filepath.Join(e.config.Folder.Dir, name)
-	if err := writeFile(e.store.root, s.OfficialPath, e.officialSummary(jobs).JSON()); err != nil {
+	preds := make([]grade.Prediction, len(jobs))
+	ids := e.config.Selected
+	for i, j := range jobs {
+		preds[i] = grade.Prediction{InstanceID: j.Instance.ID, Model: j.Model, Empty: j.isEmpty()}
+		if e.config.Selected == nil && !slices.Contains(ids, j.Instance.ID) {
+			ids = append(ids, j.Instance.ID)
+		}
+	}
+	official, err := layout.Summarize(ids, preds)
+	if err != nil {
+		return err
+	}
+	if err := writeFile(e.store.root, s.OfficialPath, official.JSON()); err != nil {
 		return err
 	}
 	return verdicts.Write(e.store.root, filepath.Join(e.config.Folder.Dir, verdicts.DirName, layout.RunID()+".json"), s)
-}
-
-// officialSummary returns the summary that the official harness would compute
-// from the files. It uses the records instead, because reading all logs each
-// time would take too long.
-func (e *Evaluator) officialSummary(jobs []*job) grade.Summary {
-	s := grade.Summary{FailureReasons: map[string]string{}}
-	byID := map[string]*job{}
-	var submitted []string
-	for _, j := range jobs {
-		if byID[j.Instance.ID] == nil {
-			submitted = append(submitted, j.Instance.ID)
-		}
-		byID[j.Instance.ID] = j
-	}
-	s.Submitted = submitted
-	ids := e.config.Selected
-	if ids == nil {
-		ids = submitted
-	}
-	s.Total = len(ids)
-	for _, id := range ids {
-		j := byID[id]
-		switch {
-		case j == nil:
-			s.Incomplete = append(s.Incomplete, id)
-			continue
-		case j.isEmpty():
-			s.EmptyPatch = append(s.EmptyPatch, id)
-			continue
-		case j.record == nil:
-			s.Errors = append(s.Errors, id)
-			continue
-		}
-		run := j.record.VerdictRun()
-		switch {
-		case run.Class == verdicts.Resolved:
-			s.Completed, s.Resolved = append(s.Completed, id), append(s.Resolved, id)
-			continue
-		case run.Resolution != "": // there is a report
-			s.Completed, s.Unresolved = append(s.Completed, id), append(s.Unresolved, id)
-		default:
-			s.Errors = append(s.Errors, id)
-		}
-		switch run.FailureTier {
-		case grade.TierEnvironment:
-			s.InfraFailures = append(s.InfraFailures, id)
-		case grade.TierAmbiguous:
-			s.AmbiguousFailures = append(s.AmbiguousFailures, id)
-		}
-		if run.FailureReason != "" {
-			s.FailureReasons[id] = run.FailureReason
-		}
-	}
-	return s
 }

@@ -2,7 +2,6 @@ package evaluate
 
 import (
 	"encoding/json"
-	"fmt"
 	"runtime"
 
 	"github.com/minibench/mini/datasets"
@@ -31,17 +30,10 @@ type Task struct {
 	// 0 and 1 are the first. Each later repetition has its own run id, because
 	// the official layout has one patch for each model and instance.
 	Repetition int
-	// baseline is set in a task that tests this machine, not a model. The
-	// evaluator does not check the patch of a baseline for suspicious changes.
-	baseline baseline
+	// baseline is GoldModel or NoopModel in a task that tests this machine, not a model.
+	// The evaluator does not check the patch of a baseline for suspicious changes.
+	baseline string
 }
-
-type baseline string
-
-const (
-	gold baseline = "gold" // the row's own solution
-	noop baseline = "noop" // no patch
-)
 
 // NewTask returns the task for a model's patch. A nil patch means null.
 func NewTask(in datasets.Instance, model string, patch []byte) Task {
@@ -51,21 +43,13 @@ func NewTask(in datasets.Instance, model string, patch []byte) Task {
 // GoldTask returns the task for the row's own solution, which should resolve
 // the instance.
 func GoldTask(in datasets.Instance) Task {
-	return Task{Instance: in, Model: GoldModel, Patch: []byte(in.Patch), baseline: gold}
+	return Task{Instance: in, Model: GoldModel, Patch: []byte(in.Patch), baseline: GoldModel}
 }
 
 // NoopTask returns a task without a patch, which runs the tests on the unmodified
 // repository. It should not resolve the instance.
 func NoopTask(in datasets.Instance) Task {
-	return Task{Instance: in, Model: NoopModel, baseline: noop}
-}
-
-// runID returns the run id of a task.
-func (c Config) runID(t Task) string {
-	if t.repetition() == 0 {
-		return c.RunID
-	}
-	return fmt.Sprintf("%s-sample-%d", c.RunID, t.Repetition)
+	return Task{Instance: in, Model: NoopModel, baseline: NoopModel}
 }
 
 // repetition returns the repetition of a task, or 0 for the first.
@@ -78,7 +62,7 @@ func (t Task) repetition() int {
 
 // isEmpty reports whether the patch is empty; false for the noop baseline. As
 // in the official harness, the tests of an empty patch do not run.
-func (t Task) isEmpty() bool { return len(t.Patch) == 0 && t.baseline != noop }
+func (t Task) isEmpty() bool { return len(t.Patch) == 0 && t.baseline != NoopModel }
 
 // plan is the part of an evaluation that is known before a sandbox starts.
 type plan struct {
@@ -96,10 +80,14 @@ func newPlan(c Config, t Task) (plan, error) {
 	if err != nil {
 		return plan{}, err
 	}
+	patchHash := verdicts.PatchHash(t.Patch)
+	if t.baseline == NoopModel {
+		patchHash = verdicts.NoPatch
+	}
 	return plan{spec: spec, script: s, basis: verdicts.Basis{
 		Editions:    c.Editions,
 		RowSHA256:   rowHash(t.Instance, spec),
-		PatchSHA256: t.patchHash(), PatchBytes: len(t.Patch),
+		PatchSHA256: patchHash, PatchBytes: len(t.Patch),
 		Image:        t.Instance.ImageName(),
 		ScriptSHA256: s.SHA256(), ScriptGenerated: s.Generated,
 		Parser: spec.Parser, ParserRelease: logs.HarnessRelease, EvalType: string(spec.EvalType),
@@ -108,20 +96,6 @@ func newPlan(c Config, t Task) (plan, error) {
 		LogLimit: logLimit,
 		Machine:  verdicts.Machine{CPUs: runtime.NumCPU(), Engine: c.Engine},
 	}}, nil
-}
-
-// newRunnablePlan returns the plan for a task whose tests will run. It rejects
-// rows whose tests need files that the row does not contain.
-func newRunnablePlan(c Config, t Task) (plan, error) {
-	if t.Instance.TaskDir != "" {
-		return plan{}, fmt.Errorf("%s %w: its tests run at the end of each attempt, in the container of the agent", t.Instance.ID, grade.ErrNotGradable)
-	}
-	p, err := newPlan(c, t)
-	if err == nil && len(p.script.Assets) > 0 {
-		err = fmt.Errorf("%s %w: its tests need the file %s, which the row does not contain",
-			t.Instance.ID, grade.ErrNotGradable, p.script.Assets[0].Path)
-	}
-	return p, err
 }
 
 // rowHash hashes the columns of a row that determine a verdict. The field names
@@ -135,11 +109,4 @@ func rowHash(in datasets.Instance, r grade.TestSpec) string {
 		in.ID, in.Repo, in.Version, in.BaseCommit, in.TestPatch, in.ImageName(), in.EvalScript, r.Parser, string(r.EvalType),
 		in.FailToPass, in.PassToPass, in.Row["image_assets"],
 	})
-}
-
-func (t Task) patchHash() string {
-	if t.baseline == noop {
-		return verdicts.NoPatch
-	}
-	return verdicts.PatchHash(t.Patch)
 }

@@ -7,10 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"runtime/debug"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/sync/semaphore"
 
@@ -18,6 +21,7 @@ import (
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/internal/rootdir"
 	"github.com/minibench/mini/runner/grade"
+	"github.com/minibench/mini/runner/grade/logs"
 	"github.com/minibench/mini/runner/verdicts"
 )
 
@@ -31,8 +35,7 @@ const (
 // commandTimeout limits every command except the evaluation script.
 const commandTimeout = 10 * time.Minute
 
-// commandOutputLimit is the maximum stored output of a command that does not
-// set its own limit, in bytes.
+// commandOutputLimit is the maximum stored output of a command that applies the patch, in bytes.
 const commandOutputLimit = 1 << 20
 
 // applyCommand is a command that applies or checks the patch. It runs program
@@ -291,12 +294,12 @@ func (t *testRun) putFile(ctx context.Context, name string, data []byte) error {
 	return files.Put(ctx, path.Dir(name), &archive)
 }
 
-// logDiff writes the output of git diff to the log. It ignores the exit code.
+// logDiff writes the output of git diff to the log. It ignores the exit code and a timeout.
 func (t *testRun) logDiff(ctx context.Context, when string) error {
 	t.log.logf("Git diff %s:", when)
-	_, err := t.execute(ctx, env.Command{
+	_, err := t.sandbox.Execute(ctx, env.Command{
 		Interpreter: []string{"git", "-c", "core.fileMode=false"}, Script: "diff", Dir: repoDir,
-		Sink: &utf8Writer{w: t.log}, OutputLimit: 16 << 20,
+		Sink: &utf8Writer{w: t.log}, OutputLimit: 16 << 20, Timeout: commandTimeout,
 	})
 	t.log.logf("End of git diff %s", when)
 	return err
@@ -304,10 +307,7 @@ func (t *testRun) logDiff(ctx context.Context, when string) error {
 
 // execute runs a short command. A timeout is an infrastructure failure.
 func (t *testRun) execute(ctx context.Context, c env.Command) (env.Result, error) {
-	c.Timeout = commandTimeout
-	if c.OutputLimit == 0 {
-		c.OutputLimit = commandOutputLimit
-	}
+	c.Timeout, c.OutputLimit = commandTimeout, commandOutputLimit
 	res, err := t.sandbox.Execute(ctx, c)
 	if err == nil && res.TimedOut {
 		err = fmt.Errorf("run %.80s: timeout after %s", c.Script, commandTimeout)
@@ -327,4 +327,91 @@ func (t *testRun) setFailure(err error) {
 	if errors.Is(err, env.ErrSink) {
 		result.Status, result.Hint = LogUnwritable, "free disk space for the run folder, then run the same command again"
 	}
+}
+
+// runLog writes run_instance.log, which lists the steps in the sandbox and their
+// results.
+type runLog struct {
+	file *os.File
+	err  error // the first failed write
+}
+
+// Messages that other tools search for in run_instance.log.
+const (
+	appliedPatch = ">>>>> Applied Patch"
+	applyFailed  = ">>>>> Patch Apply Failed"
+)
+
+func newRunLog(dir *rootdir.Dir, path string) (*runLog, error) {
+	f, err := dir.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	return &runLog{file: f}, nil
+}
+
+// logf writes a message, which may have several lines.
+func (l *runLog) logf(format string, args ...any) {
+	text := strings.TrimRight(fmt.Sprintf(format, args...), "\n")
+	_, _ = fmt.Fprintf(l, "%s - INFO - %s\n", time.Now().Format(time.DateTime), strings.ToValidUTF8(text, "\ufffd"))
+}
+
+// Write adds raw output. It never returns an error; Close returns the first one,
+// so that a full disk is reported once.
+func (l *runLog) Write(p []byte) (int, error) {
+	if l.err == nil {
+		_, l.err = l.file.Write(p)
+	}
+	return len(p), nil
+}
+
+// Close closes the file and returns the first error of a write or of closing.
+func (l *runLog) Close() error {
+	if err := l.file.Close(); l.err == nil {
+		l.err = err
+	}
+	return l.err
+}
+
+// utf8Writer writes text to w and replaces invalid UTF-8 with U+FFFD, as the
+// official harness does (see logs.ToValidUTF8). It accepts characters that are
+// split between writes.
+type utf8Writer struct {
+	w       io.Writer
+	pending []byte // start of an incomplete character, at most three bytes
+}
+
+func (u *utf8Writer) Write(p []byte) (int, error) {
+	text := append(u.pending, p...)
+	complete := len(text) - incompleteSuffix(text)
+	if _, err := u.w.Write(logs.ToValidUTF8(text[:complete])); err != nil {
+		return 0, err
+	}
+	u.pending = append([]byte(nil), text[complete:]...)
+	return len(p), nil
+}
+
+// Flush writes U+FFFD if the text ends with an incomplete character.
+func (u *utf8Writer) Flush() error {
+	rest := u.pending
+	u.pending = nil
+	if len(rest) == 0 {
+		return nil
+	}
+	_, err := u.w.Write(logs.ToValidUTF8(rest))
+	return err
+}
+
+// incompleteSuffix returns the length of an incomplete character at the end of
+// text.
+func incompleteSuffix(text []byte) int {
+	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
+		if end := text[len(text)-n:]; utf8.RuneStart(end[0]) {
+			if utf8.FullRune(end) {
+				return 0
+			}
+			return n
+		}
+	}
+	return 0
 }

@@ -1,7 +1,6 @@
 package report_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -96,7 +95,7 @@ func TestDetail(t *testing.T) {
 			for i := range d.AttemptList {
 				d.AttemptList[i].Start = time.Time{} // shown in the local time zone
 			}
-			golden(t, "detail-"+tt.name+".txt", shown(t, func(b *bytes.Buffer) error { return d.Write(b, 80) }, 80))
+			golden(t, "detail-"+tt.name+".txt", shown(t, d.Doc(), 80))
 			if tt.name == "failed" {
 				golden(t, "detail.json", indented(t, d))
 			}
@@ -139,12 +138,12 @@ func TestDetailVerdicts(t *testing.T) {
 	back()
 	d.AttemptList, d.LastSteps = nil, nil
 	d.AddVerdicts(found, own)
-	golden(t, "detail-verdicts.txt", shown(t, func(b *bytes.Buffer) error { return d.Write(b, 80) }, 80))
-	shown(t, func(b *bytes.Buffer) error { return d.Write(b, 50) }, 50)
+	golden(t, "detail-verdicts.txt", shown(t, d.Doc(), 80))
+	shown(t, d.Doc(), 50)
 
 	only, ok := report.NewVerdictsDetail(verdicts.Set{Dir: "run", Verdicts: found.Verdicts[3:]}, "a")
 	if want := "a\nverdict: timed out\n  evaluation first of gold, 1m00s\n  quarantined here (gold: timed out)\n"; !ok ||
-		shown(t, func(b *bytes.Buffer) error { return only.Write(b, 80) }, 80) != want {
+		shown(t, only.Doc(), 80) != want {
 		t.Errorf("of a baseline: %v %+v", ok, only)
 	}
 	if _, ok := report.NewVerdictsDetail(found, "nobody"); ok {
@@ -212,9 +211,9 @@ func TestDetailFailedTests(t *testing.T) {
 	}
 
 	back()
-	golden(t, "detail-failed-tests.txt", shown(t, func(b *bytes.Buffer) error { return one.Write(b, 80) }, 80))
-	golden(t, "detail-runs.txt", shown(t, func(b *bytes.Buffer) error { return several.Write(b, 80) }, 80))
-	shown(t, func(b *bytes.Buffer) error { return several.Write(b, 40) }, 40)
+	golden(t, "detail-failed-tests.txt", shown(t, one.Doc(), 80))
+	golden(t, "detail-runs.txt", shown(t, several.Doc(), 80))
+	shown(t, several.Doc(), 40)
 }
 
 // Each repetition has its own verdict, and the predictions are those of the first.
@@ -238,7 +237,7 @@ func TestDetailRepetitions(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.AddVerdicts(set, report.Predictions{"a": {InstanceID: "a", Model: "gpt-5-mini", Patch: "diff"}})
-	text := shown(t, func(b *bytes.Buffer) error { return d.Write(b, 80) }, 200)
+	text := shown(t, d.Doc(), 80)
 	var heads []string
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, "verdict") {

@@ -2,13 +2,10 @@ package report
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
-	"github.com/charmbracelet/x/ansi"
-
-	"github.com/minibench/mini/internal/table"
+	"github.com/minibench/mini/internal/doc"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/unit"
 )
@@ -19,65 +16,63 @@ const (
 	maxOutputLines  = 8
 )
 
-// Write writes the detail as text, in lines of at most width cells. It never
-// truncates paths of files.
-func (d Detail) Write(w io.Writer, width int) error {
-	var s strings.Builder
+// Doc returns the detail for readers.
+func (d Detail) Doc() *doc.Doc {
+	t := &doc.Doc{}
 	if d.hasVerdictsOnly() {
-		s.WriteString(table.Paragraph(d.ID, width, 0, 2) + d.labelsText(width))
+		t.Paragraph(d.ID, 0, 2)
+		t.Paragraph(d.labelsText(), 2, 4)
 		for _, v := range d.Verdicts {
-			s.WriteString(v.text(d.Run, width))
+			v.add(t, d.Run)
 		}
-		_, err := io.WriteString(w, s.String())
-		return err
+		return t
 	}
-	s.WriteString(table.Paragraph(d.ID+": "+d.outcomeText(), width, 0, 2))
-	for _, text := range []string{d.Error, d.Hint} {
-		if text != "" {
-			s.WriteString(table.Paragraph(text, width, 2, 6))
-		}
-	}
-	s.WriteString(d.labelsText(width))
+	t.Paragraph(d.ID+": "+d.outcomeText(), 0, 2)
+	t.Paragraph(d.Error, 2, 6)
+	t.Paragraph(d.Hint, 2, 6)
+	t.Paragraph(d.labelsText(), 2, 4)
 	for _, text := range d.Warnings {
-		s.WriteString(table.Paragraph("warning: "+text, width, 2, 3))
+		t.Paragraph("warning: "+text, 2, 3)
 	}
 	for _, v := range d.Verdicts {
-		s.WriteString(v.text(d.Run, width))
+		v.add(t, d.Run)
 	}
 	if len(d.AttemptList) > 0 {
-		s.WriteString("\n" + d.attemptsTable(width))
+		t.Blank()
+		d.addAttempts(t)
 	}
 	if text := phasesText(d.phaseTimes()); text != "" {
-		s.WriteString(table.Paragraph(fmt.Sprintf("time of attempt %d: %s", d.ShownAttempt, text), width, 0, 2))
+		t.Paragraph(fmt.Sprintf("time of attempt %d: %s", d.ShownAttempt, text), 0, 2)
 	}
 	for _, a := range d.AttemptList {
 		if a.Number == d.ShownAttempt && a.NetworkProof != "" {
-			s.WriteString(table.Paragraph(fmt.Sprintf("network isolation of attempt %d: %s", a.Number, a.NetworkProof), width, 0, 1))
+			t.Paragraph(fmt.Sprintf("network isolation of attempt %d: %s", a.Number, a.NetworkProof), 0, 1)
 		}
 	}
 	if len(d.LastSteps) > 0 {
-		fmt.Fprintf(&s, "\nlast steps of attempt %d\n", d.ShownAttempt)
+		t.Blank()
+		t.Heading(fmt.Sprintf("last steps of attempt %d", d.ShownAttempt))
 	}
 	for _, step := range d.LastSteps {
-		s.WriteString("\n" + step.text(width))
+		t.Blank()
+		step.add(t)
 	}
-	s.WriteString("\n")
+	t.Blank()
 	for _, path := range d.Files {
-		s.WriteString(text.Printable(path) + "\n")
+		t.Line(0, "%s", path)
 	}
 	if len(d.Files) == 0 {
-		s.WriteString("the files of the attempts are missing; shown from results.json\n")
+		t.Line(0, "the files of the attempts are missing; shown from results.json")
 	}
-	s.WriteString(unreadableText(d.Unreadable, width))
-	_, err := io.WriteString(w, s.String())
-	return err
+	addUnreadable(t, d.Unreadable)
+	return t
 }
 
-func (d Detail) labelsText(width int) string {
+func (d Detail) labelsText() string {
 	if len(d.Labels) == 0 {
 		return ""
 	}
-	return table.Paragraph("labels: "+strings.Join(d.Labels, ", "), width, 2, 4)
+	return "labels: " + strings.Join(d.Labels, ", ")
 }
 
 // phaseTimes returns the time that the shown attempt spent in each phase, and the
@@ -112,7 +107,7 @@ func (d Detail) outcomeText() string {
 	return text
 }
 
-func (d Detail) attemptsTable(width int) string {
+func (d Detail) addAttempts(t *doc.Doc) {
 	rows := [][]string{{"attempt", "outcome", "steps", "cost", "time", "began"}}
 	var amounts []float64
 	for _, a := range d.AttemptList {
@@ -136,58 +131,27 @@ func (d Detail) attemptsTable(width int) string {
 			number, outcome, fmt.Sprint(a.Steps), cost(float64(a.Cost), a.Unpriced == 0), unit.Seconds(a.Seconds), began,
 		})
 	}
-	return table.Table(width, "rsrrrl", rows)
+	t.Table("rsrrrl", rows)
 }
 
-func (s LastStep) text(width int) string {
-	var b strings.Builder
+func (s LastStep) add(t *doc.Doc) {
 	switch {
 	case s.CallError != "":
-		fmt.Fprintf(&b, "step %d: the model call failed\n", s.Step)
-		b.WriteString(table.Paragraph(s.CallError, width, 2, maxOutputLines))
-		return b.String()
+		t.Line(0, "step %d: the model call failed", s.Step)
+		t.Paragraph(s.CallError, 2, maxOutputLines)
+		return
 	case s.Command == "":
-		fmt.Fprintf(&b, "step %d: no command; end of the reply:\n", s.Step)
-		b.WriteString(clipLines(s.Reply, "  ", width, -maxOutputLines))
-		return b.String()
+		t.Line(0, "step %d: no command; end of the reply:", s.Step)
+		t.Excerpt(s.Reply, "  ", -maxOutputLines)
+		return
 	case s.Unfinished:
-		fmt.Fprintf(&b, "step %d: the command has no result\n", s.Step)
+		t.Line(0, "step %d: the command has no result", s.Step)
 	case s.TimedOut:
-		fmt.Fprintf(&b, "step %d: timeout after %s\n", s.Step, unit.Seconds(s.Seconds))
+		t.Line(0, "step %d: timeout after %s", s.Step, unit.Seconds(s.Seconds))
 	default:
-		fmt.Fprintf(&b, "step %d: exit %d after %s\n", s.Step, s.ExitCode, unit.Seconds(s.Seconds))
+		t.Line(0, "step %d: exit %d after %s", s.Step, s.ExitCode, unit.Seconds(s.Seconds))
 	}
-	b.WriteString(clipLines(s.Command, "  $ ", width, maxCommandLines))
-	b.WriteString(clipLines(s.Output, "    ", width, -maxOutputLines))
-	if s.Exception != "" {
-		b.WriteString(table.Paragraph(s.Exception, width, 4, 2))
-	}
-	return b.String()
-}
-
-// clipLines returns the first limit lines of a text, or the last -limit lines if limit
-// is negative, and a line for the omitted ones. It indents each line and truncates it
-// to width.
-func clipLines(content, indent string, width, limit int) string {
-	content = strings.TrimRight(content, "\n ")
-	if content == "" {
-		return ""
-	}
-	lines := strings.Split(content, "\n")
-	var s strings.Builder
-	if n := len(lines); limit < 0 && n > -limit {
-		lines = lines[n+limit:]
-		s.WriteString(indent + "…\n")
-	}
-	for i, line := range lines {
-		if limit > 0 && i == limit {
-			fmt.Fprintf(&s, "%s… and %s\n", strings.Repeat(" ", len(indent)), text.Count(len(lines)-i, "more line"))
-			break
-		}
-		if i > 0 {
-			indent = strings.Repeat(" ", len(indent))
-		}
-		s.WriteString(strings.TrimRight(indent+ansi.Truncate(text.Printable(line), width-len(indent), "…"), " ") + "\n")
-	}
-	return s.String()
+	t.Excerpt(s.Command, "  $ ", maxCommandLines)
+	t.Excerpt(s.Output, "    ", -maxOutputLines)
+	t.Paragraph(s.Exception, 4, 2)
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/minibench/mini/internal/table"
+	"github.com/minibench/mini/internal/doc"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/runner/evaluate"
@@ -45,8 +45,6 @@ type VerdictDetail struct {
 	// ResolvedWithoutSuspect reports whether the patch without its flagged files
 	// resolves the instance.
 	ResolvedWithoutSuspect *bool `json:"resolved_without_suspect,omitempty"`
-	// ForeignLog is verdicts.Record.ForeignLog.
-	ForeignLog bool `json:"foreign_log,omitempty"`
 	// Gold and Noop are the baseline classes of this machine.
 	Gold verdicts.Class `json:"gold,omitempty"`
 	Noop verdicts.Class `json:"noop,omitempty"`
@@ -83,7 +81,7 @@ func (d *Detail) AddVerdicts(set verdicts.Set, submissions Predictions) {
 		detail := VerdictDetail{
 			RunID: record.RunID, Model: record.Model, Class: record.Class, Rewards: record.Rewards, SharedRewards: record.SharedRewards, Steps: record.Steps, Reason: record.Reason, Hint: record.Hint,
 			Stale: submissions.isStale(record), Seconds: record.Seconds, Runs: len(record.Runs), Flags: record.Flags,
-			ResolvedWithoutSuspect: record.ResolvedWithoutSuspect, ForeignLog: record.ForeignLog, Gold: record.Gold, Noop: record.Noop,
+			ResolvedWithoutSuspect: record.ResolvedWithoutSuspect, Gold: record.Gold, Noop: record.Noop,
 			countsTime: submissions.matches(record) && record.Repetition <= 1 && record.ReusedFrom == "",
 		}
 		if several && !isBaseline(record.Model) {
@@ -121,8 +119,8 @@ func rewardsText(rewards map[string]float64) string {
 	return string(data)
 }
 
-// text formats a verdict. dir is the run folder.
-func (v VerdictDetail) text(dir string, width int) string {
+// add adds a verdict. dir is the run folder.
+func (v VerdictDetail) add(d *doc.Doc, dir string) {
 	head := "verdict"
 	if v.Repetition > 0 {
 		head += fmt.Sprintf(" (#%d)", v.Repetition)
@@ -146,45 +144,38 @@ func (v VerdictDetail) text(dir string, width int) string {
 	if v.Runs > 1 {
 		about += fmt.Sprintf(", %d runs", v.Runs)
 	}
-	var b strings.Builder
-	b.WriteString(table.Paragraph(head, width, 0, 4))
-	b.WriteString(table.Paragraph(about, width, 2, 2))
+	d.Paragraph(head, 0, 4)
+	d.Paragraph(about, 2, 2)
 	if len(v.SharedRewards) > 0 {
-		b.WriteString(table.Paragraph("in the container of the agent: rewards "+rewardsText(v.SharedRewards), width, 2, 4))
+		d.Paragraph("in the container of the agent: rewards "+rewardsText(v.SharedRewards), 2, 4)
 	}
 	for _, s := range v.Steps {
-		b.WriteString(table.Paragraph(fmt.Sprintf("step %s: %s, %s", s.Name, withSpaces(string(s.Class)), cmp.Or(s.Reason, "rewards "+rewardsText(s.Rewards))), width, 2, 4))
+		d.Paragraph(fmt.Sprintf("step %s: %s, %s", s.Name, withSpaces(string(s.Class)), cmp.Or(s.Reason, "rewards "+rewardsText(s.Rewards))), 2, 4)
 	}
-	if v.Hint != "" {
-		b.WriteString(table.Paragraph(v.Hint, width, 2, 3))
-	}
-	b.WriteString(v.testsText(width))
+	d.Paragraph(v.Hint, 2, 3)
+	v.addTests(d)
 	for i, f := range v.Flags {
 		if i == maxFlags {
-			fmt.Fprintf(&b, "  ... and %d more flags; --json shows all\n", len(v.Flags)-i)
+			d.Line(2, "... and %d more flags; --json shows all", len(v.Flags)-i)
 			break
 		}
 		text := "flag: " + withSpaces(string(f.Flag)) + " " + cmp.Or(f.File, f.Detail)
-		b.WriteString(table.Paragraph(strings.TrimSuffix(text, " "), width, 2, 2))
+		d.Paragraph(strings.TrimSuffix(text, " "), 2, 2)
 	}
 	if v.ResolvedWithoutSuspect != nil {
 		without := "not resolved"
 		if *v.ResolvedWithoutSuspect {
 			without = "resolved"
 		}
-		b.WriteString(table.Paragraph("without the flagged hunks: "+without, width, 2, 1))
-	}
-	if v.ForeignLog {
-		b.WriteString(table.Paragraph("graded from a log made elsewhere; the tests were not run here", width, 2, 1))
+		d.Paragraph("without the flagged hunks: "+without, 2, 1)
 	}
 	if (verdicts.Record{Gold: v.Gold, Noop: v.Noop}).IsQuarantined() {
 		reason := quarantineReason(evaluate.Quarantined{Gold: v.Gold, Noop: v.Noop})
-		b.WriteString(table.Paragraph("quarantined here ("+reason+")", width, 2, 1))
+		d.Paragraph("quarantined here ("+reason+")", 2, 1)
 	}
 	if v.Files != "" {
-		b.WriteString("  " + text.Printable(filepath.Join(dir, filepath.FromSlash(v.Files))) + "\n")
+		d.Line(2, "%s", filepath.Join(dir, filepath.FromSlash(v.Files)))
 	}
-	return b.String()
 }
 
 // TestRunDetail is one test run of a verdict.
@@ -227,17 +218,17 @@ func testRunDetails(dir string, r verdicts.Record) (runs []TestRunDetail, unread
 	return runs, unreadable
 }
 
-// testsText lists the failed tests of a verdict. If there are several runs, it lists
+// addTests lists the failed tests of a verdict. If there are several runs, it lists
 // the result and the failed tests of each.
-func (v VerdictDetail) testsText(width int) string {
+func (v VerdictDetail) addTests(d *doc.Doc) {
 	if len(v.TestRuns) == 1 {
-		return failedText(v.TestRuns[0].FailedTests, width, 2)
+		addFailed(d, v.TestRuns[0].FailedTests, 2)
+		return
 	}
-	var b strings.Builder
 	var previous *verdicts.FailedTests
 	for i, run := range v.TestRuns {
 		if i == maxRuns {
-			fmt.Fprintf(&b, "  ... and %s; --json shows all\n", text.Count(len(v.TestRuns)-i, "more run"))
+			d.Line(2, "... and %s; --json shows all", text.Count(len(v.TestRuns)-i, "more run"))
 			break
 		}
 		text, failed := run.text(i+1), run.FailedTests
@@ -246,10 +237,9 @@ func (v VerdictDetail) testsText(width int) string {
 		} else if failed != nil {
 			previous = failed
 		}
-		b.WriteString(table.Paragraph(text, width, 2, 3))
-		b.WriteString(failedText(failed, width, 4))
+		d.Paragraph(text, 2, 3)
+		addFailed(d, failed, 4)
 	}
-	return b.String()
 }
 
 func (r TestRunDetail) text(number int) string {
@@ -273,19 +263,17 @@ func (r TestRunDetail) text(number int) string {
 	return line
 }
 
-// failedText formats the lists of failed tests.
-func failedText(f *verdicts.FailedTests, width, indent int) string {
-	var b strings.Builder
+// addFailed adds the lists of failed tests.
+func addFailed(d *doc.Doc, f *verdicts.FailedTests, indent int) {
 	for _, list := range FailedLists(f) {
-		b.WriteString(table.Paragraph(list.Head, width, indent, 1))
+		d.Paragraph(list.Head, indent, 1)
 		for _, name := range list.Tests {
-			b.WriteString(table.Paragraph(name, width, indent+2, 2))
+			d.Paragraph(name, indent+2, 2)
 		}
 		if list.More > 0 {
-			fmt.Fprintf(&b, "%s... and %d more; --json shows all\n", strings.Repeat(" ", indent+2), list.More)
+			d.Line(indent+2, "... and %d more; --json shows all", list.More)
 		}
 	}
-	return b.String()
 }
 
 // FailedList is one list of failed tests, shortened for display.

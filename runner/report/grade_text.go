@@ -2,35 +2,24 @@ package report
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
-	"github.com/charmbracelet/x/ansi"
-
-	"github.com/minibench/mini/internal/table"
+	"github.com/minibench/mini/internal/doc"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/unit"
+	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/runner/grade"
 	"github.com/minibench/mini/runner/grade/savedlogs"
-	"github.com/minibench/mini/runner/regrade"
 )
 
 // classWidth is the width of the longest class, in cells.
 const classWidth = 14
 
-// WriteVerdict writes the result of grading one saved log in one line, or in more
-// if the note does not fit. It never truncates the path, so that users can copy it.
-func WriteVerdict(w io.Writer, line savedlogs.Line, width int) error {
-	head := fmt.Sprintf("%-*s%s%s", classWidth, line.Class, table.ColumnGap, text.Printable(line.Path))
-	note := text.Printable(verdictNote(line))
-	if note != "" && ansi.StringWidth(head)+len(table.ColumnGap)+ansi.StringWidth(note) <= width {
-		head, note = head+table.ColumnGap+note, ""
-	}
-	if note != "" {
-		head += "\n" + strings.TrimSuffix(table.Paragraph(note, width, classWidth+len(table.ColumnGap), 3), "\n")
-	}
-	_, err := fmt.Fprintln(w, head)
-	return err
+// VerdictDoc returns the result of grading one saved log: its class, its path, which is never cut, and a note.
+func VerdictDoc(line savedlogs.Line) *doc.Doc {
+	d := &doc.Doc{}
+	d.Table("llw", [][]string{{fmt.Sprintf("%-*s", classWidth, line.Class), line.Path, verdictNote(line)}})
+	return d
 }
 
 // verdictNote returns the note that explains a result.
@@ -62,39 +51,31 @@ func verdictNote(line savedlogs.Line) string {
 	return ""
 }
 
-// WriteTotals writes the totals of graded logs: the classes, and the rate of
+// TotalsDoc returns the totals of graded logs: the classes, and the rate of
 // each set of predictions, or of all logs if there is one set.
-func WriteTotals(w io.Writer, t savedlogs.Totals, width int) error {
-	digits := len(fmt.Sprint(t.Logs))
-	var s strings.Builder
+func TotalsDoc(t savedlogs.Totals) *doc.Doc {
+	d, rows := &doc.Doc{}, [][]string{}
 	for _, class := range savedlogs.Classes() {
 		n := t.Classes[class]
 		if n == 0 && class != savedlogs.Resolved && class != savedlogs.Unresolved {
 			continue
 		}
-		head := fmt.Sprintf("%-*s%s%*d", classWidth, class, table.ColumnGap, digits, n)
-		if note := classNote(t, class); note != "" {
-			indent := len(head) + len(table.ColumnGap)
-			head += table.ColumnGap + strings.TrimLeft(table.Paragraph(note, width, indent, 5), " ")
-		} else {
-			head += "\n"
-		}
-		s.WriteString(head)
+		rows = append(rows, []string{fmt.Sprintf("%-*s", classWidth, class), fmt.Sprint(n), classNote(t, class)})
 	}
+	d.Table("lrw", rows)
 	for _, set := range t.Sets {
 		text := set.Name + ": no log could be graded"
 		if set.Graded > 0 {
 			text = set.Name + ": " + NewResolveRate(set.Resolved, set.Graded).text("resolved")
 		}
-		s.WriteString(table.Paragraph(text, width, 0, 4))
+		d.Paragraph(text, 0, 4)
 	}
 	if graded := t.Graded(); graded > 0 && len(t.Sets) == 0 {
 		rate := NewResolveRate(t.Classes[savedlogs.Resolved], graded)
-		s.WriteString(table.Paragraph(fmt.Sprintf("%s (95%% interval %s to %s) of %s that could be graded",
-			unit.Percent(rate.Rate), unit.Percent(rate.Low), unit.Percent(rate.High), text.Count(graded, "log")), width, 0, 2))
+		d.Paragraph(fmt.Sprintf("%s (95%% interval %s to %s) of %s that could be graded",
+			unit.Percent(rate.Rate), unit.Percent(rate.Low), unit.Percent(rate.High), text.Count(graded, "log")), 0, 2)
 	}
-	_, err := io.WriteString(w, s.String())
-	return err
+	return d
 }
 
 func classNote(t savedlogs.Totals, class savedlogs.Class) string {
@@ -127,40 +108,37 @@ func classNote(t savedlogs.Totals, class savedlogs.Class) string {
 // JSON form has all.
 const maxChanges = 20
 
-// WriteRegraded writes the changes of a regrading and the resulting score. dryRun
+// RegradedDoc returns the changes of a regrading and the resulting score. dryRun
 // selects the wording for a regrading that has not changed the run folder.
-func WriteRegraded(w io.Writer, r regrade.Result, unreadable []string, scores []Score, dryRun bool, width int) error {
-	var b strings.Builder
+func RegradedDoc(r evaluate.Regraded, unreadable []string, scores []Score, dryRun bool) *doc.Doc {
+	d := &doc.Doc{}
 	rows := [][]string{}
 	for _, c := range r.Changed[:min(maxChanges, len(r.Changed))] {
 		change := withSpaces(string(c.From)) + " -> " + withSpaces(string(c.To))
 		rows = append(rows, []string{c.Instance + ":", change, c.Model})
 	}
-	b.WriteString(table.Table(width, "ils", rows))
+	d.Table("ils", rows)
 	if more := len(r.Changed) - maxChanges; more > 0 {
-		fmt.Fprintf(&b, "... and %d more; --json shows all\n", more)
+		d.Line(0, "... and %d more; --json shows all", more)
 	}
 	for i, failure := range r.Failed {
 		if i == maxChanges {
-			fmt.Fprintf(&b, "... and %d more not regraded; --json shows all\n", len(r.Failed)-i)
+			d.Line(0, "... and %d more not regraded; --json shows all", len(r.Failed)-i)
 			break
 		}
 		text := fmt.Sprintf("%s remains %s: %s", failure.Instance, withSpaces(string(failure.Class)), failure.Reason)
-		b.WriteString(table.Paragraph(text, width, 0, 3))
+		d.Paragraph(text, 0, 3)
 	}
-	b.WriteString(unreadableText(unreadable, width))
-	b.WriteString(table.Paragraph(regradedText(r, dryRun), width, 0, 2))
+	addUnreadable(d, unreadable)
+	d.Paragraph(regradedText(r, dryRun), 0, 2)
 	if n := len(scores); n > 0 {
-		b.WriteString("\n")
-		if err := scores[n-1].Write(&b, width); err != nil {
-			return err
-		}
+		d.Blank()
+		d.Add(scores[n-1].Doc())
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return d
 }
 
-func regradedText(r regrade.Result, dryRun bool) string {
+func regradedText(r evaluate.Regraded, dryRun bool) string {
 	line := fmt.Sprintf("%d of %s changed", len(r.Changed), text.Count(r.Verdicts, "verdict"))
 	if dryRun {
 		line = fmt.Sprintf("%d of %s would change", len(r.Changed), text.Count(r.Verdicts, "verdict"))

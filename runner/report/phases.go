@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/minibench/mini/internal/table"
+	"github.com/minibench/mini/internal/doc"
 	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/runner/verdicts"
@@ -58,8 +58,8 @@ func phasesText(times []phaseTime) string {
 	return strings.Join(parts, ", ")
 }
 
-// phaseTable returns a table with a column for each phase.
-func phaseTable(width int, phases []Phase) string {
+// addPhases adds a table with a column for each phase.
+func addPhases(d *doc.Doc, phases []Phase) {
 	columns := "l"
 	head, sums, medians := []string{""}, []string{"sum"}, []string{"median"}
 	for _, p := range phases {
@@ -71,9 +71,10 @@ func phaseTable(width int, phases []Phase) string {
 		}
 	}
 	if columns == "l" {
-		return ""
+		return
 	}
-	return "\n" + table.Table(width, columns, [][]string{head, sums, medians})
+	d.Blank()
+	d.Table(columns, [][]string{head, sums, medians})
 }
 
 // sumPhases sums up the times of attempts by phase.

@@ -1,7 +1,6 @@
 package report_test
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 	"time"
@@ -67,7 +66,7 @@ func TestPhases(t *testing.T) {
 	if diff := cmp.Diff(want, g.Totals.Phases); diff != "" {
 		t.Errorf("of the run (-want +got):\n%s", diff)
 	}
-	text := shown(t, func(b *bytes.Buffer) error { return g.Write(b, 100) }, 100)
+	text := shown(t, g.Doc(), 100)
 	for _, line := range []string{
 		"\n        start  scrub  model  commands  diff  evaluation\n",
 		"\nsum        6s  1m19s  1m40s       16s    3s       1m20s\n",
@@ -77,7 +76,7 @@ func TestPhases(t *testing.T) {
 			t.Errorf("the report has no line %q:\n%s", line, text)
 		}
 	}
-	one := shown(t, func(b *bytes.Buffer) error { return d.Write(b, 100) }, 100)
+	one := shown(t, d.Doc(), 100)
 	if line := "\ntime of attempt 2: start 2s, scrub 40s, model 1m00s, commands 5s, diff 1s, evaluation 1m00s\n"; !strings.Contains(one, line) {
 		t.Errorf("the instance has no line %q:\n%s", line, one)
 	}

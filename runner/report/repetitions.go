@@ -2,12 +2,11 @@ package report
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strings"
 
-	"github.com/minibench/mini/internal/table"
+	"github.com/minibench/mini/internal/doc"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/runner/runs"
@@ -58,12 +57,6 @@ func NewRepetitionSummary(run *runs.Run, ids []string) *RepetitionSummary {
 		return !slices.Contains(ids, in.ID)
 	})
 	return newRepetitionSummary(run, instances, len(ids))
-}
-
-// Write writes the summary as text, in lines of at most width cells.
-func (s *RepetitionSummary) Write(w io.Writer, width int) error {
-	_, err := io.WriteString(w, "\n"+s.text(width))
-	return err
 }
 
 // newRepetitionSummary summarizes instances that have an attempt. requested is the
@@ -162,9 +155,9 @@ func (s *RepetitionSummary) computeRates(all []resultCount) {
 	s.Deviation = math.Sqrt(max(0, squares-s.Mean*s.Mean*float64(s.PerInstance)/float64(s.PerInstance-1)))
 }
 
-// text formats the summary in lines of at most width cells.
-func (s *RepetitionSummary) text(width int) string {
-	var b strings.Builder
+// Doc returns the summary for readers.
+func (s *RepetitionSummary) Doc() *doc.Doc {
+	d := &doc.Doc{}
 	head := fmt.Sprintf("%d attempts per instance: %d of %d have a result", s.PerInstance, s.Results, s.Requested)
 	if s.uneven {
 		head = "up to " + head
@@ -172,12 +165,12 @@ func (s *RepetitionSummary) text(width int) string {
 	if s.Graded < s.Results {
 		head += fmt.Sprintf(", %d have a verdict", s.Graded)
 	}
-	b.WriteString(table.Paragraph(head, width, 0, 4))
+	d.Paragraph(head, 0, 4)
 	if s.MeanReward != nil {
-		b.WriteString(table.Paragraph(fmt.Sprintf("mean reward %.3f; pass@k is for rewards of 0 and 1", *s.MeanReward), width, 2, 4))
+		d.Paragraph(fmt.Sprintf("mean reward %.3f; pass@k is for rewards of 0 and 1", *s.MeanReward), 2, 4)
 	}
 	if len(s.Pass) == 0 {
-		return b.String()
+		return d
 	}
 	var pass, resolved []string
 	same := !slices.ContainsFunc(s.Pass, func(p PassAt) bool { return p.Of != s.Pass[0].Of })
@@ -197,15 +190,15 @@ func (s *RepetitionSummary) text(width int) string {
 	for _, n := range s.ResolvedByRepetition {
 		resolved = append(resolved, fmt.Sprint(n))
 	}
-	b.WriteString(table.Paragraph(strings.Join(pass, ", "), width, 2, 4))
+	d.Paragraph(strings.Join(pass, ", "), 2, 4)
 	if s.uneven {
-		return b.String()
+		return d
 	}
 	mean := unit.Percent(s.Mean)
 	if i := s.Rate.Interval; i != nil {
 		mean += fmt.Sprintf(", 95%% interval %s to %s", unit.Percent(i.Low), unit.Percent(i.High))
 	}
-	b.WriteString(table.Paragraph(fmt.Sprintf("resolved by attempt: %s; mean %s; standard deviation %.1f points",
-		strings.Join(resolved, ", "), mean, 100*s.Deviation), width, 2, 4))
-	return b.String()
+	d.Paragraph(fmt.Sprintf("resolved by attempt: %s; mean %s; standard deviation %.1f points",
+		strings.Join(resolved, ", "), mean, 100*s.Deviation), 2, 4)
+	return d
 }

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -72,7 +71,7 @@ func TestRepetitionSummary(t *testing.T) {
 				}
 				return
 			}
-			text := s.text(100)
+			text := s.Doc().Text(100)
 			for _, want := range tt.want {
 				if !strings.Contains(text, want) {
 					t.Errorf("no %q in\n%s", want, text)
@@ -92,9 +91,8 @@ func longest(ends []string) int {
 
 // The text of a summary includes the repetitions.
 func TestRepetitionsInSummary(t *testing.T) {
-	var b bytes.Buffer
 	g := Summary{Instances: 1, Repetitions: newRepetitionSummary(&runs.Run{}, []runs.Instance{sampled("a", "RR")}, 1)}
-	if err := g.Write(&b, 80); err != nil || !strings.Contains(b.String(), "pass@2 100.0%") {
-		t.Errorf("%v\n%s", err, &b)
+	if text := g.Doc().Text(80); !strings.Contains(text, "pass@2 100.0%") {
+		t.Error(text)
 	}
 }

@@ -86,8 +86,6 @@ type Score struct {
 	Flagged               int              `json:"flagged"`
 	ChangedWithoutSuspect []ChangedVerdict `json:"changed_without_suspect,omitempty"`
 
-	// ForeignLogs lists the instances whose verdict has ForeignLog set.
-	ForeignLogs []string `json:"foreign_logs,omitempty"`
 	// VerdictReasons explains the verdicts of the classes unstable,
 	// infrastructure and error.
 	VerdictReasons []VerdictReason        `json:"reasons,omitempty"`
@@ -227,9 +225,6 @@ func (b *scoreBuilder) add(r verdicts.Record) {
 	}
 	if r.ReusedFrom != "" {
 		b.Reused++
-	}
-	if r.ForeignLog {
-		b.ForeignLogs = append(b.ForeignLogs, r.Instance)
 	}
 	if !slices.Contains(b.Models, r.Model) {
 		b.Models = append(b.Models, r.Model)

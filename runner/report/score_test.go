@@ -1,7 +1,6 @@
 package report_test
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/minibench/mini/internal/doc"
 	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/runner/grade/tampering"
 	"github.com/minibench/mini/runner/report"
@@ -93,18 +93,20 @@ func TestScore(t *testing.T) {
 	run := read(t, "run")
 	back()
 	s := report.NewScore(report.Evaluation{RunID: "first", Records: records, Run: run, Official: "run/gpt-5-mini.first.json", Now: began})
-	text := shown(t, func(b *bytes.Buffer) error { return s.Write(b, 80) }, 80)
+	text := shown(t, s.Doc(), 80)
 	golden(t, "score.txt", text)
 	if lines := strings.Count(text, "\n"); lines > 32 {
 		t.Errorf("%d lines for a batch of 500", lines)
 	}
 	for _, width := range []int{40, 60, 120} {
-		shown(t, func(b *bytes.Buffer) error { return s.Write(b, width) }, width)
+		shown(t, s.Doc(), width)
 	}
 	if s.Complete() {
 		t.Error("complete, with infrastructure failures and patches that wait")
 	}
-	golden(t, "score-repos.txt", shown(t, func(b *bytes.Buffer) error { return s.WriteRepos(b, 80) }, 80))
+	repos := &doc.Doc{}
+	s.AddRepos(repos)
+	golden(t, "score-repos.txt", shown(t, repos, 80))
 	sum := s.NoResult + len(s.NotEvaluated)
 	for _, c := range s.Classes {
 		sum += c.Count
@@ -144,7 +146,7 @@ func TestSmallScores(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := report.NewScore(tt.e)
-			golden(t, "score-"+tt.name+".txt", shown(t, func(b *bytes.Buffer) error { return s.Write(b, 80) }, 80))
+			golden(t, "score-"+tt.name+".txt", shown(t, s.Doc(), 80))
 			golden(t, "score-"+tt.name+".json", indented(t, s))
 		})
 	}
@@ -199,7 +201,7 @@ func TestScores(t *testing.T) {
 	g := report.NewSummary(run, nil, began)
 	g.Verdicts = report.NewScores(found, run, nil, began)
 	back()
-	golden(t, "glance-verdicts.txt", shown(t, func(b *bytes.Buffer) error { return g.Write(b, 80) }, 80))
+	golden(t, "glance-verdicts.txt", shown(t, g.Doc(), 80))
 
 	baseline := verdicts.Set{Verdicts: found.Verdicts[5:]}
 	if scores := report.NewScores(baseline, run, nil, began); len(scores) != 2 || scores[0].HasRun {
@@ -235,7 +237,7 @@ func TestBaselineScores(t *testing.T) {
 			e.Records = append(e.Records, verdict(fmt.Sprintf("a-%d", i), c, of(tt.model)))
 		}
 		s := report.NewScore(e)
-		text := shown(t, func(b *bytes.Buffer) error { return s.Write(b, 80) }, 80)
+		text := shown(t, s.Doc(), 80)
 		if !strings.HasPrefix(strings.ReplaceAll(text, "1\nwithout", "1 without"), tt.want) {
 			t.Errorf("%s %v:\n%s\nwant\n%s", tt.model, tt.classes, text, tt.want)
 		}

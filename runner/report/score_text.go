@@ -3,15 +3,12 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
 
-	"github.com/charmbracelet/x/ansi"
-
 	"github.com/minibench/mini/datasets"
-	"github.com/minibench/mini/internal/table"
+	"github.com/minibench/mini/internal/doc"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/runner/evaluate"
@@ -21,33 +18,30 @@ import (
 // Limits of the text form. The JSON form has everything.
 const (
 	maxReasonsPerClass = 2 // distinct reasons for each class
-	maxListedItems     = 20
 	maxShownModels     = 3
 )
 
-// Write writes the score as text, in lines of at most width cells.
-func (s Score) Write(w io.Writer, width int) error {
-	var b strings.Builder
-	b.WriteString(table.Paragraph(s.headline(), width, 0, 3))
-	s.write(&b, width)
-	_, err := io.WriteString(w, b.String())
-	return err
+// Doc returns the score for readers.
+func (s Score) Doc() *doc.Doc {
+	d := &doc.Doc{}
+	d.Paragraph(s.headline(), 0, 3)
+	s.addRest(d)
+	return d
 }
 
-// write writes the score without its headline.
-func (s Score) write(b *strings.Builder, width int) {
+// addRest adds the score without its headline.
+func (s Score) addRest(d *doc.Doc) {
 	if s.WithoutQuarantined != nil {
-		b.WriteString(table.Paragraph(s.WithoutQuarantined.text("without quarantined instances"), width, 0, 2))
+		d.Paragraph(s.WithoutQuarantined.text("without quarantined instances"), 0, 2)
 	}
 	if s.WithoutAutosubmitted != nil {
-		b.WriteString(table.Paragraph(s.WithoutAutosubmitted.text("without autosubmitted patches"), width, 0, 2))
+		d.Paragraph(s.WithoutAutosubmitted.text("without autosubmitted patches"), 0, 2)
 	}
-	if t := s.Rewards.text(); t != "" {
-		b.WriteString(table.Paragraph(t, width, 0, 2))
-	}
-	b.WriteString(table.Paragraph(s.detailsText(), width, 0, 6)) // enough lines for the whole path
-	b.WriteString("\n" + s.classTable(width))
-	b.WriteString(s.remarks(width))
+	d.Paragraph(s.Rewards.text(), 0, 2)
+	d.Paragraph(s.detailsText(), 0, 6) // enough lines for the whole path
+	d.Blank()
+	s.addClasses(d)
+	s.addRemarks(d)
 }
 
 func (s Score) headline() string {
@@ -149,10 +143,9 @@ func (s Score) detailsText() string {
 	return text
 }
 
-// classTable returns the table of classes. If the run is known, the table has the
-// total cost of the agent and its mean steps and time per instance or, if an
-// instance has several attempts, per attempt. classTable drops the rightmost columns, except the first two, until the table fits into width.
-func (s Score) classTable(width int) string {
+// addClasses adds the table of classes. If the run is known, the table has the total cost of the agent and its
+// mean steps and time per instance or, if an instance has several attempts, per attempt.
+func (s Score) addClasses(d *doc.Doc) {
 	rows := [][]string{s.classTableHead()}
 	var amounts []float64
 	for _, c := range s.Classes {
@@ -189,13 +182,7 @@ func (s Score) classTable(width int) string {
 		}
 	}
 	columns := "s" + strings.Repeat("r", len(rows[0])-1)
-	for len(columns) > 2 && tableWidth(rows) > width {
-		columns = columns[:len(columns)-1]
-		for i, row := range rows {
-			rows[i] = row[:len(columns)]
-		}
-	}
-	return table.Table(width, columns, rows)
+	d.Blocks = append(d.Blocks, doc.Block{Kind: doc.Table, Columns: columns, Rows: rows, Keep: 2})
 }
 
 func (s Score) classTableHead() []string {
@@ -220,17 +207,6 @@ func (s Score) hasSeveralAttempts() bool {
 	return slices.ContainsFunc(s.Classes, func(c ScoreClass) bool { return c.Attempts > c.Count })
 }
 
-// tableWidth returns the width of a table, in cells.
-func tableWidth(rows [][]string) int {
-	widths := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, cell := range row {
-			widths[i] = max(widths[i], ansi.StringWidth(cell))
-		}
-	}
-	return table.TotalWidth(widths)
-}
-
 func orDash(text string, known bool) string {
 	if !known {
 		return "-"
@@ -243,36 +219,35 @@ func mean(sum float64, n int) float64 { return sum / float64(max(n, 1)) }
 // withSpaces replaces underscores with spaces.
 func withSpaces(name string) string { return strings.ReplaceAll(name, "_", " ") }
 
-// remarks lists flags, verdicts that differ without the flagged files, foreign
+// addRemarks lists flags, verdicts that differ without the flagged files, foreign
 // logs, quarantined instances, and the reasons of unstable, infrastructure and
 // error verdicts.
-func (s Score) remarks(width int) string {
-	var b strings.Builder
+func (s Score) addRemarks(d *doc.Doc) {
+	remarks := &doc.Doc{}
 	if s.Flagged > 0 {
 		var parts []string
 		for _, name := range byCount(s.Flags) {
 			parts = append(parts, fmt.Sprintf("%s %d", withSpaces(name), s.Flags[name]))
 		}
-		b.WriteString(listText("flags on "+text.Count(s.Flagged, "instance"), parts, width, 1))
+		remarks.List("flags on "+text.Count(s.Flagged, "instance"), parts, 1)
 	}
 	var ids []string
 	for _, c := range s.ChangedWithoutSuspect {
 		ids = append(ids, c.ID)
 	}
-	b.WriteString(listText(fmt.Sprintf("%d with another verdict without the flagged hunks", len(ids)), ids, width, 2))
-	b.WriteString(listText(fmt.Sprintf("%d graded from logs made elsewhere", len(s.ForeignLogs)), s.ForeignLogs, width, 2))
+	remarks.List(fmt.Sprintf("%d with another verdict without the flagged hunks", len(ids)), ids, 2)
 	ids = nil
 	for _, q := range s.Quarantined {
 		ids = append(ids, fmt.Sprintf("%s (%s)", q.Instance, quarantineReason(q)))
 	}
-	b.WriteString(listText(fmt.Sprintf("%d quarantined here", len(ids)), ids, width, 3))
+	remarks.List(fmt.Sprintf("%d quarantined here", len(ids)), ids, 3)
 	for _, class := range []verdicts.Class{verdicts.Unstable, verdicts.Infrastructure, verdicts.Error} {
-		b.WriteString(s.reasonsText(class, width))
+		s.addReasons(remarks, class)
 	}
-	if b.Len() == 0 {
-		return ""
+	if len(remarks.Blocks) > 0 {
+		d.Blank()
+		d.Add(remarks)
 	}
-	return "\n" + b.String()
 }
 
 // quarantineReason returns the baseline result that quarantines an instance.
@@ -283,9 +258,8 @@ func quarantineReason(q evaluate.Quarantined) string {
 	return "gold: " + withSpaces(string(cmp.Or(q.Gold, verdicts.Unresolved)))
 }
 
-// reasonsText lists the instances of a class and their reasons. It groups similar
-// reasons.
-func (s Score) reasonsText(class verdicts.Class, width int) string {
+// addReasons lists the instances of a class and their reasons. It groups similar reasons.
+func (s Score) addReasons(d *doc.Doc, class verdicts.Class) {
 	var ids []string
 	status := StatusSummary{}
 	for _, reason := range s.VerdictReasons {
@@ -298,43 +272,20 @@ func (s Score) reasonsText(class verdicts.Class, width int) string {
 	if n := len(status.Reasons); n > maxReasonsPerClass {
 		label += fmt.Sprintf(", for %d reasons", n)
 	}
-	var b strings.Builder
-	b.WriteString(listText(label, ids, width, 1))
+	d.List(label, ids, 1)
 	slices.SortStableFunc(status.Reasons, func(a, b Reason) int { return cmp.Compare(b.Count, a.Count) })
 	for _, r := range status.Reasons[:min(maxReasonsPerClass, len(status.Reasons))] {
-		line := r.Example + ": " + strings.Join(strings.Fields(r.Error), " ")
+		line := r.Example + ": " + r.Error
 		if r.Count > 1 {
 			line = fmt.Sprintf("%d like %s", r.Count, line)
 		}
-		b.WriteString("  " + ansi.Truncate(text.Printable(line), width-2, "…") + "\n")
-	}
-	return b.String()
-}
-
-// listText lists as many items as fit into the given number of lines, at most
-// maxListedItems.
-func listText(label string, items []string, width, lines int) string {
-	if len(items) == 0 {
-		return ""
-	}
-	for n := min(len(items), maxListedItems); ; n-- {
-		line := label + ": " + strings.Join(items[:n], ", ")
-		if more := len(items) - n; more > 0 {
-			line += fmt.Sprintf(" and %d more", more)
-		}
-		if len(table.Wrap(line, width)) <= lines {
-			return table.Paragraph(line, width, 0, lines)
-		}
-		if n == 1 {
-			return ansi.Truncate(text.Printable(line), width, "…") + "\n"
-		}
+		d.Paragraph(line, 2, 1)
 	}
 }
 
-// WriteRepos writes the number of resolved instances of each repository, as
-// leaderboards require. It derives the repository from the instance id. An instance
-// without a verdict counts as not resolved.
-func (s Score) WriteRepos(w io.Writer, width int) error {
+// AddRepos adds the number of resolved instances of each repository, as leaderboards require. It derives the
+// repository from the instance id. An instance without a verdict counts as not resolved.
+func (s Score) AddRepos(d *doc.Doc) {
 	type count struct{ resolved, of int }
 	counts := map[string]*count{}
 	add := func(id string, resolved bool) {
@@ -364,6 +315,5 @@ func (s Score) WriteRepos(w io.Writer, width int) error {
 	if s.NoResult > 0 {
 		rows = append(rows, []string{"no submission", fmt.Sprintf("0 of %d", s.NoResult), ""})
 	}
-	_, err := io.WriteString(w, strings.TrimRight(table.Table(width, "srr", rows), "\n")+"\n")
-	return err
+	d.Table("srr", rows)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/minibench/mini/internal/doc"
 	"github.com/minibench/mini/internal/table"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/model"
@@ -146,13 +147,10 @@ func read(t *testing.T, dir string) *runs.Run {
 }
 
 // shown returns the text form. It checks that only lines with commands are wider than allowed.
-func shown(t *testing.T, write func(*bytes.Buffer) error, width int) string {
+func shown(t *testing.T, d *doc.Doc, width int) string {
 	t.Helper()
-	var out bytes.Buffer
-	if err := write(&out); err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(out.String()) {
+	out := d.Text(width)
+	for line := range strings.Lines(out) {
 		line = strings.TrimSuffix(line, "\n")
 		if ansi.StringWidth(line) > width && !strings.Contains(line, "mini report") && !strings.Contains(line, ".jsonl") {
 			t.Errorf("%d wide, %d allowed: %s", ansi.StringWidth(line), width, line)
@@ -161,7 +159,7 @@ func shown(t *testing.T, write func(*bytes.Buffer) error, width int) string {
 			t.Errorf("not printable: %q", line)
 		}
 	}
-	return out.String()
+	return out
 }
 
 // inTemporary changes to a temporary folder, so that the path of a run is always the same. back
@@ -191,10 +189,10 @@ func TestSummary(t *testing.T) {
 	run := read(t, "run")
 	back()
 	g := report.NewSummary(run, nil, began)
-	golden(t, "glance.txt", shown(t, func(b *bytes.Buffer) error { return g.Write(b, 80) }, 80))
+	golden(t, "glance.txt", shown(t, g.Doc(), 80))
 	golden(t, "glance.json", indented(t, g))
 	for _, width := range []int{40, 60, 120} {
-		shown(t, func(b *bytes.Buffer) error { return g.Write(b, width) }, width)
+		shown(t, g.Doc(), width)
 	}
 	if diff := cmp.Diff(g, report.NewSummary(run, nil, began)); diff != "" {
 		t.Errorf("the second summary differs:\n%s", diff)
@@ -239,7 +237,7 @@ func TestShortSummary(t *testing.T) {
 			tt.make(t)
 			g := report.NewSummary(read(t, "run"), tt.ids, began)
 			back()
-			golden(t, "glance-"+tt.name+".txt", shown(t, func(b *bytes.Buffer) error { return g.Write(b, 80) }, 80))
+			golden(t, "glance-"+tt.name+".txt", shown(t, g.Doc(), 80))
 		})
 	}
 }
@@ -273,7 +271,7 @@ func TestNarrowSummary(t *testing.T) {
 		writeJournal(t, dir, fmt.Sprintf("astropy__astropy-%d", n), 1, began, outcome(trajectories.Submitted, "Submitted", 3))
 	}
 	g := report.NewSummary(read(t, dir), nil, began)
-	text := shown(t, func(b *bytes.Buffer) error { return g.Write(b, 40) }, 40)
+	text := shown(t, g.Doc(), 40)
 	for _, want := range []string{"13033 ", "13579 "} {
 		if strings.Count(text, want) != 2 { // in both rankings
 			t.Errorf("no %q in\n%s", want, text)
@@ -312,7 +310,7 @@ func TestInterruptedSummary(t *testing.T) {
 			writeJournal(t, dir, fmt.Sprintf("a__b-%d", i), 1, began, outcome(trajectories.Interrupted, "Interrupted", 3))
 		}
 		g := report.NewSummary(read(t, dir), nil, began)
-		text := shown(t, func(b *bytes.Buffer) error { return g.Write(b, 80) }, 80)
+		text := shown(t, g.Doc(), 80)
 		for what, want := range map[string]int{
 			"mini report ": 1, "-i lost\n": 1, " more; ": 0, "to continue": 1, fmt.Sprintf("%d interrupted", n): 1,
 		} {
@@ -321,7 +319,7 @@ func TestInterruptedSummary(t *testing.T) {
 			}
 		}
 		g.HideNextStep = true
-		if text := shown(t, func(b *bytes.Buffer) error { return g.Write(b, 80) }, 80); strings.Contains(text, "to continue") {
+		if text := shown(t, g.Doc(), 80); strings.Contains(text, "to continue") {
 			t.Errorf("the next step is printed twice:\n%s", text)
 		}
 	}

@@ -3,13 +3,10 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
-	"github.com/charmbracelet/x/ansi"
-
-	"github.com/minibench/mini/internal/table"
+	"github.com/minibench/mini/internal/doc"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/runner/verdicts"
@@ -26,71 +23,69 @@ const (
 	maxScores     = 3 // evaluations before the newest
 )
 
-// Write writes the summary as text, in lines of at most width cells. It never
-// truncates commands, so that users can copy them.
-func (s Summary) Write(w io.Writer, width int) error {
-	var b strings.Builder
+// Doc returns the summary for readers.
+func (s Summary) Doc() *doc.Doc {
+	d := &doc.Doc{}
 	n := len(s.Verdicts)
 	if n > 0 { // first the answer
-		b.WriteString(table.Paragraph(s.Verdicts[n-1].headline(), width, 0, 4))
+		d.Paragraph(s.Verdicts[n-1].headline(), 0, 4)
 	}
 	if s.Instances > 0 || n == 0 { // otherwise the folder has only an evaluation
-		b.WriteString(table.Paragraph(s.headline(), width, 0, 4))
-		b.WriteString(table.Paragraph(s.detailsText(), width, 0, 3))
+		d.Paragraph(s.headline(), 0, 4)
+		d.Paragraph(s.detailsText(), 0, 3)
 		if n := s.UnprovenNetworks; n > 0 {
-			b.WriteString(table.Paragraph(text.Count(n, "attempt")+" ran without proof that commands had no network", width, 0, 2))
+			d.Paragraph(text.Count(n, "attempt")+" ran without proof that commands had no network", 0, 2)
 		}
 		if len(s.Rows) <= shortRun {
-			s.writeShort(&b, width)
+			s.addShort(d)
 		} else {
-			s.writeLong(&b, width)
+			s.addLong(d)
 		}
 	}
-	b.WriteString(unreadableText(s.Unreadable, width))
-	s.writeVerdicts(&b, width)
+	addUnreadable(d, s.Unreadable)
+	s.addVerdicts(d)
 	if s.Repetitions != nil {
-		b.WriteString("\n" + s.Repetitions.text(width))
+		d.Blank()
+		d.Add(s.Repetitions.Doc())
 	}
 	if u := s.Unresolved; u != nil && u.Attempts > u.Resolved {
-		b.WriteString("\n" + u.text(width))
+		d.Blank()
+		u.add(d)
 	}
-	if next := s.nextStep(width); next != "" && !s.HideNextStep {
-		b.WriteString("\n" + next)
+	if !s.HideNextStep {
+		s.addNextStep(d)
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return d
 }
 
-// unreadableText lists the first maxUnreadable errors of unreadable files.
-func unreadableText(errs []string, width int) string {
-	var s strings.Builder
+// addUnreadable lists the first maxUnreadable errors of unreadable files.
+func addUnreadable(d *doc.Doc, errs []string) {
 	for i, text := range errs {
 		if i == maxUnreadable {
-			fmt.Fprintf(&s, "... and %d more unreadable files; --json shows all\n", len(errs)-i)
+			d.Line(0, "... and %d more unreadable files; --json shows all", len(errs)-i)
 			break
 		}
-		s.WriteString(table.Paragraph("cannot be read: "+text, width, 0, 2))
+		d.Paragraph("cannot be read: "+text, 0, 2)
 	}
-	return s.String()
 }
 
-// writeVerdicts writes the newest evaluation without its headline, which comes first in
+// addVerdicts adds the newest evaluation without its headline, which comes first in
 // the summary, and a paragraph for each earlier one, at most maxScores.
-func (s Summary) writeVerdicts(b *strings.Builder, width int) {
+func (s Summary) addVerdicts(d *doc.Doc) {
 	n := len(s.Verdicts)
 	if n == 0 {
 		return
 	}
 	if s.Instances > 0 {
-		b.WriteString("\n")
+		d.Blank()
 	}
-	s.Verdicts[n-1].write(b, width)
+	s.Verdicts[n-1].addRest(d)
 	for i, v := range slices.Backward(s.Verdicts[:n-1]) {
 		if n-2-i == maxScores {
-			fmt.Fprintf(b, "... and %d earlier evaluations; --json shows all\n", i+1)
+			d.Line(0, "... and %d earlier evaluations; --json shows all", i+1)
 			break
 		}
-		b.WriteString(table.Paragraph("earlier: "+v.headline()+": "+v.detailsText(), width, 0, 2))
+		d.Paragraph("earlier: "+v.headline()+": "+v.detailsText(), 0, 2)
 	}
 }
 
@@ -140,26 +135,30 @@ func (s Summary) detailsText() string {
 	return text
 }
 
-// nextStep returns lines on how to continue an unfinished run.
-func (s Summary) nextStep(width int) string {
+// addNextStep says how to continue an unfinished run.
+func (s Summary) addNextStep(d *doc.Doc) {
 	left := s.Instances - s.WithResult
 	if left <= 0 || s.State == Working {
-		return ""
+		return
 	}
+	d.Blank()
 	without := text.Count(left, "instance") + " without a result"
 	if s.Resume != "" {
-		return without + "; " + s.Resume + "\n"
+		for line := range strings.SplitSeq(without+"; "+s.Resume, "\n") {
+			d.Line(0, "%s", line)
+		}
+		return
 	}
-	return table.Paragraph(without+": run the same command with -o "+text.ShellQuote(s.Run)+" to continue", width, 0, 3)
+	d.Paragraph(without+": run the same command with -o "+text.ShellQuote(s.Run)+" to continue", 0, 3)
 }
 
-// writeShort writes a table of all instances, the errors of failed instances,
+// addShort adds a table of all instances, the errors of failed instances,
 // and the totals.
-func (s Summary) writeShort(b *strings.Builder, width int) {
+func (s Summary) addShort(d *doc.Doc) {
 	if len(s.Rows) == 0 {
 		return
 	}
-	b.WriteString("\n")
+	d.Blank()
 	rows := [][]string{{"instance", "steps", "cost", "time", "outcome"}}
 	columns := "irrrs"
 	classes := s.verdictClasses()
@@ -182,21 +181,20 @@ func (s Summary) writeShort(b *strings.Builder, width int) {
 		}
 		rows = append(rows, row)
 	}
-	b.WriteString(table.Table(width, columns, rows))
-	b.WriteString(s.attemptsLegend(s.Rows, width))
+	d.Table(columns, rows)
+	s.addAttemptsLegend(d, s.Rows)
 	for _, r := range s.Failing {
 		if r.Class == trajectories.Interrupted { // interrupted by the user
 			continue
 		}
-		fmt.Fprintf(b, "\n%s\n", ansi.Truncate(text.Printable(r.ID+": "+r.Status), width, "…"))
-		for _, text := range []string{r.Error, r.Hint} {
-			if text != "" {
-				b.WriteString(table.Paragraph(text, width, 2, 3))
-			}
-		}
-		b.WriteString("  " + s.command(r) + "\n")
+		d.Blank()
+		d.Paragraph(r.ID+": "+r.Status, 0, 1)
+		d.Paragraph(r.Error, 2, 3)
+		d.Paragraph(r.Hint, 2, 3)
+		d.Line(2, "%s", s.command(r))
 	}
-	b.WriteString("\n" + s.totalsTable(width))
+	d.Blank()
+	s.addTotals(d)
 }
 
 // costColumn returns the format of the costs of rows.
@@ -221,16 +219,16 @@ func attemptsNote(r Row) string {
 	return fmt.Sprintf(" (%d attempts)", r.Attempts)
 }
 
-// attemptsLegend explains rows with several attempts.
-func (s Summary) attemptsLegend(rows []Row, width int) string {
+// addAttemptsLegend explains rows with several attempts.
+func (s Summary) addAttemptsLegend(d *doc.Doc, rows []Row) {
 	if !slices.ContainsFunc(rows, func(r Row) bool { return r.Attempts > 1 }) {
-		return ""
+		return
 	}
 	outcome := "the attempt that counts"
 	if s.Repetitions != nil {
 		outcome = "the first attempt that counts"
 	}
-	return table.Paragraph("steps, cost and time: sums of all attempts at an instance; outcome: "+outcome, width, 0, 3)
+	d.Paragraph("steps, cost and time: sums of all attempts at an instance; outcome: "+outcome, 0, 3)
 }
 
 // verdictClasses returns the classes of the newest evaluation of the run's own
@@ -265,9 +263,11 @@ func (s Summary) rewardText(id string) string {
 	return ""
 }
 
-func (s Summary) writeLong(b *strings.Builder, width int) {
-	b.WriteString("\n" + s.outcomesTable(width))
-	b.WriteString("\n" + s.totalsTable(width))
+func (s Summary) addLong(d *doc.Doc) {
+	d.Blank()
+	s.addOutcomes(d)
+	d.Blank()
+	s.addTotals(d)
 	for _, ranking := range []struct {
 		name string
 		rows []Row
@@ -280,23 +280,24 @@ func (s Summary) writeLong(b *strings.Builder, width int) {
 		for _, r := range ranking.rows {
 			rows = append(rows, append(rowCells(r, cost), cmp.Or(r.Status, "not finished")+attemptsNote(r)))
 		}
-		b.WriteString("\n" + table.Table(width, "irrrs", rows))
+		d.Blank()
+		d.Table("irrrs", rows)
 	}
-	b.WriteString(s.attemptsLegend(slices.Concat(s.Expensive, s.Slowest), width))
-	s.writeFailing(b, width)
+	s.addAttemptsLegend(d, slices.Concat(s.Expensive, s.Slowest))
+	s.addFailing(d)
 }
 
-// outcomesTable returns the table of classes and exit statuses, with the
+// addOutcomes adds the table of classes and exit statuses, with the
 // reasons below each status.
-func (s Summary) outcomesTable(width int) string {
-	rows, textAfter := [][]string{{"outcome", "instances", ""}}, map[int]string{}
+func (s Summary) addOutcomes(d *doc.Doc) {
+	rows, below := [][]string{{"outcome", "instances", ""}}, map[int]*doc.Doc{}
 	for _, c := range s.Classes {
 		rows = append(rows, []string{string(c.Class), fmt.Sprint(c.Count), classNoteOf(c)})
 		for _, status := range c.Statuses {
 			if !strings.EqualFold(status.Status, string(c.Class)) {
 				rows = append(rows, []string{"  " + status.Status, fmt.Sprint(status.Count), ""})
 			}
-			textAfter[len(rows)-1] = reasonsText(status, width)
+			below[len(rows)-1] = reasonsOf(status)
 		}
 	}
 	if s.NotFinished > 0 {
@@ -305,12 +306,7 @@ func (s Summary) outcomesTable(width int) string {
 	if s.NotStarted > 0 {
 		rows = append(rows, []string{"not started", fmt.Sprint(s.NotStarted), ""})
 	}
-	lines := strings.SplitAfter(table.Table(width, "srs", rows), "\n")
-	var b strings.Builder
-	for i, line := range lines {
-		b.WriteString(line + textAfter[i])
-	}
-	return b.String()
+	d.Blocks = append(d.Blocks, doc.Block{Kind: doc.Table, Columns: "srs", Rows: rows, Below: below})
 }
 
 func classNoteOf(c ClassSummary) string {
@@ -330,20 +326,20 @@ func classNoteOf(c ClassSummary) string {
 	return strings.Join(parts, ", ")
 }
 
-func reasonsText(status StatusSummary, width int) string {
-	var s strings.Builder
+func reasonsOf(status StatusSummary) *doc.Doc {
+	d := &doc.Doc{}
 	for i, r := range status.Reasons {
 		if i == maxReasons && len(status.Reasons) > maxReasons+1 {
-			fmt.Fprintf(&s, "    ... and %d other errors; --json shows all\n", len(status.Reasons)-i)
+			d.Line(4, "... and %d other errors; --json shows all", len(status.Reasons)-i)
 			break
 		}
 		text := r.Example + ": " + r.Error
 		if r.Count > 1 {
 			text = fmt.Sprintf("%d like %s", r.Count, text)
 		}
-		s.WriteString(table.Paragraph(text, width, 4, 3))
+		d.Paragraph(text, 4, 3)
 	}
-	return s.String()
+	return d
 }
 
 func patchText(r Row) string {
@@ -358,13 +354,14 @@ func patchText(r Row) string {
 	return fmt.Sprintf("patch of %d bytes", r.PatchBytes)
 }
 
-// writeFailing lists the instances without a result, by exit status.
-func (s Summary) writeFailing(b *strings.Builder, width int) {
+// addFailing lists the instances without a result, by exit status.
+func (s Summary) addFailing(d *doc.Doc) {
 	if len(s.Failing) == 0 {
 		return
 	}
-	b.WriteString("\nno result\n")
-	shown := map[string]int{}
+	d.Blank()
+	d.Heading("no result")
+	rows, shown := [][]string{}, map[string]int{}
 	hidden, interrupted := 0, 0
 	for i, r := range s.Failing {
 		if r.Class == trajectories.Interrupted { // interrupted by the user
@@ -376,33 +373,28 @@ func (s Summary) writeFailing(b *strings.Builder, width int) {
 			hidden++
 			continue
 		}
-		status, command := truncate(text.Printable(r.Status), statusWidth), s.command(r)
-		if statusWidth+len(table.ColumnGap)+ansi.StringWidth(command) > width {
-			fmt.Fprintf(b, "%s\n    %s\n", status, command)
-		} else {
-			fmt.Fprintf(b, "%-*s%s%s\n", statusWidth, status, table.ColumnGap, command)
-		}
+		rows = append(rows, []string{truncate(r.Status, maxStatus), s.command(r)})
 	}
+	d.Table("lc", rows)
 	if more := hidden - interrupted; more > 0 {
-		fmt.Fprintf(b, "... and %d more; --json shows all\n", more)
+		d.Line(0, "... and %d more; --json shows all", more)
 	}
 	if interrupted > 0 {
 		text := text.Count(interrupted, "instance") + " interrupted; run the same command with -o " + text.ShellQuote(s.Run) + " to restart them"
-		b.WriteString(table.Paragraph(text, width, 0, 2))
+		d.Paragraph(text, 0, 2)
 	}
 }
 
-// statusWidth is the column width for exit statuses, in characters. It fits all of
-// mini's exit statuses.
-const statusWidth = 20
+// maxStatus is the number of characters of an exit status. It fits all of mini's.
+const maxStatus = 20
 
 // command returns the mini report command for an instance.
 func (s Summary) command(r Row) string {
-	return text.Printable("mini report " + text.ShellQuote(s.Run) + " -i " + text.ShellQuote(r.ID))
+	return "mini report " + text.ShellQuote(s.Run) + " -i " + text.ShellQuote(r.ID)
 }
 
-// totalsTable returns the totals of a run.
-func (s Summary) totalsTable(width int) string {
+// addTotals adds the totals of a run.
+func (s Summary) addTotals(d *doc.Doc) {
 	t := s.Totals
 	rows := [][]string{{"cost", s.costText()}}
 	if in := t.Usage.Prompt; in > 0 || t.Usage.Completion > 0 {
@@ -426,7 +418,8 @@ func (s Summary) totalsTable(width int) string {
 		time = unit.Seconds(t.Wall) + " wall time, "
 	}
 	rows = append(rows, []string{"time", time + unit.Seconds(t.Seconds) + " total of all attempts"})
-	return table.Table(width, "ls", rows) + phaseTable(width, t.Phases)
+	d.Table("ls", rows)
+	addPhases(d, t.Phases)
 }
 
 // costText formats the total cost.

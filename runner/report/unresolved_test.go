@@ -1,7 +1,6 @@
 package report_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -146,9 +145,9 @@ func TestUnresolved(t *testing.T) {
 
 	back()
 	s := report.Summary{Instances: 7, Unresolved: u}
-	golden(t, "unresolved.txt", shown(t, func(b *bytes.Buffer) error { return s.Write(b, 80) }, 80))
+	golden(t, "unresolved.txt", shown(t, s.Doc(), 80))
 	golden(t, "unresolved.json", indented(t, u))
-	shown(t, func(b *bytes.Buffer) error { return s.Write(b, 40) }, 40)
+	shown(t, s.Doc(), 40)
 }
 
 // Only some instances, a folder with verdicts only, and no verdict at all.
@@ -187,9 +186,9 @@ func TestUnresolvedOf(t *testing.T) {
 		if u.HasVerdict() != (tt.name != "only failures") {
 			t.Errorf("%s: has a verdict: %t", tt.name, u.HasVerdict())
 		}
-		var out bytes.Buffer
-		if err := (report.Summary{Instances: 1, Unresolved: u}).Write(&out, 80); err != nil || strings.Contains(out.String(), "why") != (len(tt.want) > 0) {
-			t.Errorf("%s: %v %s", tt.name, err, &out)
+		text := report.Summary{Instances: 1, Unresolved: u}.Doc().Text(80)
+		if strings.Contains(text, "why") != (len(tt.want) > 0) {
+			t.Errorf("%s: %s", tt.name, text)
 		}
 	}
 

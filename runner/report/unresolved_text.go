@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/minibench/mini/internal/table"
+	"github.com/minibench/mini/internal/doc"
 	"github.com/minibench/mini/internal/text"
 )
 
@@ -15,8 +15,8 @@ const (
 	maxHindsightFiles = 2  // files of an attempt
 )
 
-// text formats the groups in lines of at most width cells.
-func (u *Unresolved) text(width int) string {
+// add adds the groups.
+func (u *Unresolved) add(d *doc.Doc) {
 	left := u.Attempts - u.Resolved
 	unit, limits := "instance", false
 	if u.PerInstance > 1 {
@@ -44,11 +44,10 @@ func (u *Unresolved) text(width int) string {
 		}
 		rows = append(rows, append(row, strings.Join(names, ", ")))
 	}
-	var b strings.Builder
-	b.WriteString(table.Paragraph(head, width, 0, 2) + table.Table(width, columns, rows))
-	b.WriteString(u.repositoriesText(width))
-	b.WriteString(u.hindsightText(width))
-	return b.String()
+	d.Paragraph(head, 0, 2)
+	d.Table(columns, rows)
+	u.addRepositories(d)
+	u.addHindsight(d)
 }
 
 // name returns the instance id, with the number of the repetition if there are
@@ -60,11 +59,11 @@ func (a UnresolvedAttempt) name() string {
 	return a.ID
 }
 
-// repositoriesText lists the repositories, those with the most unresolved attempts
-// first; "" if there is only one.
-func (u *Unresolved) repositoriesText(width int) string {
+// addRepositories lists the repositories, if there are several, those with the most unresolved attempts
+// first.
+func (u *Unresolved) addRepositories(d *doc.Doc) {
 	if len(u.Repositories) < 2 {
-		return ""
+		return
 	}
 	repos := slices.DeleteFunc(slices.Clone(u.Repositories), func(r UnresolvedRepo) bool { return r.unresolved() == 0 })
 	slices.SortStableFunc(repos, func(a, b UnresolvedRepo) int { return b.unresolved() - a.unresolved() })
@@ -72,19 +71,16 @@ func (u *Unresolved) repositoriesText(width int) string {
 	for _, r := range repos {
 		items = append(items, fmt.Sprintf("%s %d of %d", r.Name, r.unresolved(), r.unresolved()+r.Resolved))
 	}
-	return listText("not resolved by repository", items, width, 2)
+	d.List("not resolved by repository", items, 2)
 }
 
-func (u *Unresolved) hindsightText(width int) string {
+func (u *Unresolved) addHindsight(d *doc.Doc) {
 	h := u.Hindsight
-	if h == nil {
-		return ""
+	if h == nil || h.NotTouched == 0 {
+		return
 	}
 	head := fmt.Sprintf("in hindsight (%s): %d of %s %s not touch all files that it changes, %d %s none", h.Note, h.NotTouched,
 		text.Count(h.Compared, "patch"), text.Verb(h.NotTouched, "does", "do"), h.NoneTouched, text.Verb(h.NoneTouched, "touches", "touch"))
-	if h.NotTouched == 0 {
-		return table.Paragraph(head, width, 0, 2)
-	}
 	var items []string
 	for _, g := range u.Groups {
 		for _, a := range g.Attempts {
@@ -97,5 +93,5 @@ func (u *Unresolved) hindsightText(width int) string {
 			}
 		}
 	}
-	return listText(head, items, width, 4)
+	d.List(head, items, 4)
 }

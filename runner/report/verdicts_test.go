@@ -1,7 +1,6 @@
 package report_test
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 
@@ -27,25 +26,20 @@ func TestVerdicts(t *testing.T) {
 		{Path: "logs/g", Class: savedlogs.Empty},
 	}
 	var totals savedlogs.Totals
-	var out bytes.Buffer
+	got := ""
 	for _, l := range lines {
 		totals.Add(l, 1)
-		if err := report.WriteVerdict(&out, l, 80); err != nil {
-			t.Fatal(err)
-		}
+		got += report.VerdictDoc(l).Text(80)
 	}
-	if err := report.WriteTotals(&out, totals, 80); err != nil {
-		t.Fatal(err)
-	}
+	got += report.TotalsDoc(totals).Text(80)
 	want := `resolved        logs/a
 unresolved      logs/b  fixed 1 of 3, kept 1200 of 1200
 unresolved      logs/c  no results in the log: missing_module
 unresolved      logs/d  no results in the log
 infrastructure  logs/` + strings.Repeat("deep/", 12) + `e
-                out_of_memory
-error           logs/f�[31m
-                the log does �[2J what it should not, at some length, so that it
-                takes more than a line
+    out_of_memory
+error           logs/f�[31m  the log does �[2J what it should not, at some
+                             length, so that it takes more than a line
 empty           logs/g  run without a patch
 resolved        1
 unresolved      3  1 partially resolved, 2 without results in the log, 1
@@ -55,14 +49,10 @@ infrastructure  1  1 out_of_memory
 error           1  the log cannot be read, or its parser crashed
 20.0% (95% interval 3.6% to 62.4%) of 5 logs that could be graded
 `
-	if diff := cmp.Diff(want, out.String()); diff != "" {
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	out.Reset()
-	if err := report.WriteTotals(&out, totals, 50); err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(out.String()) {
+	for line := range strings.Lines(report.TotalsDoc(totals).Text(50)) {
 		if ansi.StringWidth(strings.TrimSpace(line)) > 50 {
 			t.Errorf("too wide: %q", line)
 		}
@@ -71,11 +61,8 @@ error           1  the log cannot be read, or its parser crashed
 
 // A summary without verdicts has no rate.
 func TestNoVerdicts(t *testing.T) {
-	var out bytes.Buffer
-	if err := report.WriteTotals(&out, savedlogs.Totals{Logs: 1, Classes: map[savedlogs.Class]int{savedlogs.Errored: 1}}, 80); err != nil {
-		t.Fatal(err)
-	}
-	if strings.Contains(out.String(), "%") {
-		t.Errorf("a rate of nothing:\n%s", &out)
+	d := report.TotalsDoc(savedlogs.Totals{Logs: 1, Classes: map[savedlogs.Class]int{savedlogs.Errored: 1}})
+	if text := d.Text(80); strings.Contains(text, "%") {
+		t.Errorf("a rate of nothing:\n%s", text)
 	}
 }

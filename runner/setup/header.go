@@ -3,6 +3,7 @@ package setup
 import (
 	"encoding/json"
 
+	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/configs"
 	envopen "github.com/minibench/mini/env/open"
 	"github.com/minibench/mini/internal/version"
@@ -19,7 +20,13 @@ func NewHeader(cfg *configs.Resolved, environmentClass string) (trajectories.Hea
 	if hasApprover(cfg, environmentClass) {
 		settings["policy"] = redacted.Policy
 	}
-	addToolSettings(settings, redacted)
+	for name, section := range map[string]any{
+		"tools": redacted.Tools, "skills": redacted.Skills, "memory": redacted.Memory, "agents": redacted.Agents,
+	} {
+		if !isOff(section) {
+			settings[name] = section
+		}
+	}
 	config, err := json.Marshal(settings)
 	image := ""
 	if !envopen.IsHostClass(environmentClass) {
@@ -30,4 +37,21 @@ func NewHeader(cfg *configs.Resolved, environmentClass string) (trajectories.Hea
 		MiniVersion: version.Version, ModelClass: cfg.Model.Class, EnvironmentClass: environmentClass, Config: config,
 		Tools: cfg.Agent.ToolDefinitions(), Redact: envopen.Redact(cfg),
 	}, err
+}
+
+// clearUnused clears settings of compaction that have no effect on the attempt.
+func clearUnused(c *configs.Config) {
+	if !configs.UsesCluster(c.Environment.Class) {
+		c.Environment.Kubernetes = configs.Kubernetes{}
+	}
+	a := &c.Agent
+	if a.Class != "" { // another agent has prompts of its own
+		a.SystemTemplate, a.InstanceTemplate, a.ObservationTemplate, a.FormatErrorTemplate = "", "", "", ""
+	}
+	if a.Compaction == "" || a.Compaction == agent.CompactionOff {
+		a.Compaction, a.CompactionTokens, a.CompactionKeep = "", 0, 0
+	}
+	if a.Compaction != agent.CompactionSummarize {
+		a.SummaryTemplate, a.SummaryMaxChars, c.Model.Summary = "", 0, nil
+	}
 }

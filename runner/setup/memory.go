@@ -32,9 +32,13 @@ func (m memoryTools) tools(p AttemptPaths) ([]tools.Tool, error) {
 	var list []tools.Tool
 	switch m.Notes {
 	case memory.NotesWorkspace, memory.NotesAttempt:
-		path, err := m.notesPath(p)
-		if err != nil {
-			return nil, err
+		// Unless the notes are those of a workspace, each attempt has its own file, so that instances share none.
+		path := p.file(notesName)
+		if m.Notes == memory.NotesWorkspace && p.Workspace != "" {
+			var err error
+			if path, err = WorkspaceNotes(p.Workspace); err != nil {
+				return nil, err
+			}
 		}
 		list = append(list, memory.NoteTools(memory.NewStore(path))...)
 	}
@@ -45,16 +49,6 @@ func (m memoryTools) tools(p AttemptPaths) ([]tools.Tool, error) {
 		list = append(list, memory.RecallTool{})
 	}
 	return list, nil
-}
-
-// notesPath returns the path of an attempt's notes. If the notes are not those of a
-// workspace, or there is no workspace, each attempt has its own file, so that instances share
-// no notes.
-func (m memoryTools) notesPath(p AttemptPaths) (string, error) {
-	if m.Notes == memory.NotesWorkspace && p.Workspace != "" {
-		return WorkspaceNotes(p.Workspace)
-	}
-	return p.file(notesName), nil
 }
 
 // WorkspaceNotes returns the path of the notes for a workspace.

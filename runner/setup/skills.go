@@ -2,7 +2,6 @@ package setup
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"sync"
@@ -30,13 +29,30 @@ func newSkillTools(_ context.Context, cfg *configs.Resolved) (*source, error) {
 	if err != nil {
 		return nil, usage.Errorf("%w", err)
 	}
-	dirs := &skillDirs{}
+	// A folder on this machine has one for each attempt without a container. This process locks it; if that
+	// is killed, a later one removes the folder.
+	dir := ""
+	newDir := sync.OnceValue(func() (err error) {
+		dir, err = scratch.New("skills")
+		return err
+	})
 	var opts skills.Options
 	if cfg.Environment.Class == "local" {
-		opts.Dir = dirs.newDir
+		opts.Dir = func() (string, error) {
+			if err := newDir(); err != nil {
+				return "", err
+			}
+			return os.MkdirTemp(dir, "")
+		}
 	}
 	src := &source{
-		kind: "skill", capabilities: bundle.Capabilities(), close: dirs.Close,
+		kind: "skill", capabilities: bundle.Capabilities(),
+		close: func() error {
+			if dir == "" {
+				return nil
+			}
+			return scratch.Remove(dir)
+		},
 		tools: func(AttemptPaths) ([]tools.Tool, error) { return []tools.Tool{bundle.Tool(opts)}, nil },
 		manifest: func(all *runs.Capabilities) {
 			for _, s := range bundle.Skills() {
@@ -48,38 +64,6 @@ func newSkillTools(_ context.Context, cfg *configs.Resolved) (*source, error) {
 		src.warnings = []string{text.Count(len(bad), "skill") + " passed over, not in order (mini skills list; mini skills check says why)"}
 	}
 	return src, nil
-}
-
-// skillDirs creates folders on this machine for the files of skills, one for each attempt
-// without a container.
-type skillDirs struct {
-	mu   sync.Mutex
-	dirs []string
-}
-
-// newDir creates a folder that this process locks. If the process is killed, a later one removes
-// the folder.
-func (d *skillDirs) newDir() (string, error) {
-	dir, err := scratch.New("skills")
-	if err != nil {
-		return "", err
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.dirs = append(d.dirs, dir)
-	return dir, nil
-}
-
-// Close removes the folders.
-func (d *skillDirs) Close() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	var errs []error
-	for _, dir := range d.dirs {
-		errs = append(errs, scratch.Remove(dir))
-	}
-	d.dirs = nil
-	return errors.Join(errs...)
 }
 
 // SkillSources returns the sources of skills. If several have a skill of the same name, the
@@ -118,10 +102,7 @@ func SelectSkills(cfg *configs.Resolved) ([]skills.Skill, *skills.Set, error) {
 		return nil, nil, cfg.KeyErrors(keyErrs...)
 	}
 	selected, err := set.Select(cfg.Skills.Use)
-	if err != nil {
-		return nil, nil, cfg.KeyErrors(configs.KeyError{Key: "skills.use", Text: err.Error()})
-	}
-	return selected, set, nil
+	return selected, set, err
 }
 
 // BadSkills returns the folders of skills that have errors, not only warnings.

@@ -3,9 +3,11 @@ package setup
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/minibench/mini/agent"
@@ -16,7 +18,6 @@ import (
 	"github.com/minibench/mini/agent/tools/skills"
 	"github.com/minibench/mini/agent/tools/subagents"
 	"github.com/minibench/mini/configs"
-	"github.com/minibench/mini/model"
 	modelopen "github.com/minibench/mini/model/open"
 	"github.com/minibench/mini/trajectories"
 )
@@ -87,10 +88,8 @@ func (c *subagentSource) newKind(name string) (subagentKind, error) {
 	if err != nil {
 		return subagentKind{}, err
 	}
-	for _, set := range []func(*configs.Resolved) error{setImages, setWindow} {
-		if err := set(cfg); err != nil {
-			return subagentKind{}, err
-		}
+	if err := setModelFacts(cfg); err != nil {
+		return subagentKind{}, err
 	}
 	k := subagentKind{allowsTool: toolFilter(cfg, c.cfg)}
 	if k.agent, err = agent.New(subagents.ProfileConfig(cfg.Agent, c.cfg.Agent, c.cfg.Agents)); err != nil {
@@ -101,7 +100,7 @@ func (c *subagentSource) newKind(name string) (subagentKind, error) {
 			return subagentKind{}, err
 		}
 	}
-	if !reflect.DeepEqual(cfg.Model, c.cfg.Model) || !slices.EqualFunc(cfg.Agent.ToolDefinitions(), c.cfg.Agent.ToolDefinitions(), sameTool) {
+	if !reflect.DeepEqual(cfg.Model, c.cfg.Model) || !reflect.DeepEqual(cfg.Agent.ToolDefinitions(), c.cfg.Agent.ToolDefinitions()) {
 		k.models, err = modelopen.New(cfg, false, nil, nil)
 	}
 	return k, err
@@ -134,8 +133,6 @@ func toolFilter(profile, parent *configs.Resolved) func(name string) bool {
 	}
 }
 
-func sameTool(a, b model.ToolDefinition) bool { return reflect.DeepEqual(a, b) }
-
 func (c *subagentSource) tools(p AttemptPaths) ([]tools.Tool, error) {
 	o := subagents.Options{
 		Config:     c.cfg.Agents,
@@ -144,31 +141,18 @@ func (c *subagentSource) tools(p AttemptPaths) ([]tools.Tool, error) {
 	if len(c.skills) > 0 {
 		o.Skill = c.findSkill
 	}
-	if p.Dir != "" {
-		o.Journals = c.journalDir(p)
+	if p.Dir != "" { // the folder "children" beside the attempt's journal
+		header := c.header
+		header.InstanceID, header.Attempt, header.ModelName = p.Instance.ID, 1, modelopen.Name(c.cfg)
+		if n, err := strconv.Atoi(filepath.Base(p.Dir)); err == nil && n > 0 && p.Prefix == "" { // in a batch
+			header.Attempt = n
+		}
+		o.Journals = subagents.JournalDir{
+			Dir: p.Dir, ParentJournal: p.Prefix + trajectories.ChildJournalName, Subdir: p.Prefix + trajectories.ChildrenFolderName,
+			Header: header, Sync: c.cfg.Run.Fsync,
+		}
 	}
 	return subagents.New(o).Tools(), nil
-}
-
-// journalDir returns the location of the subagents' journals: the folder "children" beside the
-// attempt's journal. Its name has the prefix of the attempt.
-func (c *subagentSource) journalDir(p AttemptPaths) subagents.JournalDir {
-	header := c.header
-	header.InstanceID, header.Attempt, header.ModelName = p.Instance.ID, attemptNumber(p), modelopen.Name(c.cfg)
-	return subagents.JournalDir{
-		Dir: p.Dir, ParentJournal: p.Prefix + trajectories.ChildJournalName, Subdir: p.Prefix + trajectories.ChildrenFolderName,
-		Header: header, Sync: c.cfg.Run.Fsync,
-	}
-}
-
-// attemptNumber returns the number of an attempt. In a batch this is the name of the attempt's
-// folder, otherwise 1.
-func attemptNumber(p AttemptPaths) int {
-	n := 0
-	if _, err := fmt.Sscanf(filepath.Base(p.Dir), "%d", &n); err != nil || n < 1 || p.Prefix != "" {
-		return 1
-	}
-	return n
 }
 
 func (c *subagentSource) definition(profile string, p AttemptPaths) (subagents.Definition, error) {
@@ -177,13 +161,7 @@ func (c *subagentSource) definition(profile string, p AttemptPaths) (subagents.D
 		if len(c.profiles) == 1 {
 			return subagents.Definition{}, fmt.Errorf("there are no profiles here (agents.profiles)")
 		}
-		var names []string
-		for name := range c.profiles {
-			if name != "" {
-				names = append(names, name)
-			}
-		}
-		slices.Sort(names)
+		names := slices.Sorted(maps.Keys(c.profiles))[1:] // the first is ""
 		return subagents.Definition{}, fmt.Errorf("there is no profile %.80q here; there is %s", profile, strings.Join(names, ", "))
 	}
 	def := subagents.Definition{Agent: k.agent, AllowsTool: k.allowsTool}

@@ -156,37 +156,6 @@ func (t *Tools) Server(p AttemptPaths) (agent.ToolServer, error) {
 	return server, nil
 }
 
-// ForAttempt returns the tool server of an attempt in a batch.
-func (t *Tools) ForAttempt(in datasets.Instance, dir string) (agent.ToolServer, error) {
-	return t.Server(AttemptPaths{Instance: in, Dir: dir})
-}
-
-// addToolSettings adds the configuration sections of enabled tools to the settings in a header.
-func addToolSettings(settings map[string]any, cfg configs.Config) {
-	for name, section := range map[string]any{"tools": cfg.Tools, "skills": cfg.Skills, "memory": cfg.Memory, "agents": cfg.Agents} {
-		if !isOff(section) {
-			settings[name] = section
-		}
-	}
-}
-
-// clearUnused clears settings of compaction that have no effect on the attempt.
-func clearUnused(c *configs.Config) {
-	if !configs.UsesCluster(c.Environment.Class) {
-		c.Environment.Kubernetes = configs.Kubernetes{}
-	}
-	a := &c.Agent
-	if a.Class != "" { // another agent has prompts of its own
-		a.SystemTemplate, a.InstanceTemplate, a.ObservationTemplate, a.FormatErrorTemplate = "", "", "", ""
-	}
-	if a.Compaction == "" || a.Compaction == agent.CompactionOff {
-		a.Compaction, a.CompactionTokens, a.CompactionKeep = "", 0, 0
-	}
-	if a.Compaction != agent.CompactionSummarize {
-		a.SummaryTemplate, a.SummaryMaxChars, c.Model.Summary = "", 0, nil
-	}
-}
-
 // isOff reports whether a section enables no tools.
 func isOff(section any) bool {
 	switch s := section.(type) {

@@ -58,7 +58,7 @@ func TestSetWindow(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			cfg := configured(t, test.settings...)
-			if err := setWindow(cfg); err != nil {
+			if err := setModelFacts(cfg); err != nil {
 				t.Fatal(err)
 			}
 			w := cfg.Agent.Window

@@ -57,7 +57,7 @@ func (s *Source) addInstance(run *runs.Run, instance runs.Instance) int {
 func (s *Source) readAttempt(
 	run *runs.Run, instance runs.Instance, a runs.Attempt, records []verdicts.Verdict,
 ) (*export.Item, error) {
-	transcript, sum, err := export.ReadJournal(a.Journal, s.options.AllRecords)
+	transcript, sum, err := export.ReadJournal(a.Journal, s.options.Omit)
 	if err != nil {
 		return nil, err
 	}

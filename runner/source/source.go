@@ -32,9 +32,8 @@ type Options struct {
 	Rule export.SelectRule
 	// Seed is the seed of export.SelectRandom.
 	Seed uint64
-	// AllRecords includes records that training data does not need, such as
-	// executions and the diff.
-	AllRecords bool
+	// Omit is what the attempts do not need: trajectories.ForTraining for training data.
+	Omit trajectories.Omit
 	// CollectTools enables Source.Tools.
 	CollectTools bool
 	// IsOwn reports whether the user made a verdict record. It may be nil.

@@ -96,7 +96,7 @@ func (j *harborJob) writeTrial(in runs.Instance, r runs.Result) error {
 	if a == nil {
 		return nil
 	}
-	transcript, _, err := export.ReadJournal(a.Journal, false)
+	transcript, _, err := export.ReadJournal(a.Journal, trajectories.ForTraining&^trajectories.OmitTokens)
 	if err != nil {
 		return err
 	}
@@ -116,10 +116,14 @@ func (j *harborJob) writeTrial(in runs.Instance, r runs.Result) error {
 		}
 	}
 	t.exception = exceptionOf(r, class, reason)
+	agentResult := usageOf(r.Usage, r.KnownCost())
+	if rollouts := rolloutsOf(transcript); rollouts != nil {
+		agentResult["rollout_details"] = rollouts
+	}
 	result := object{
 		"id": id, "task_name": in.ID, "trial_name": t.name, "trial_uri": "file://" + filepath.ToSlash(dir), "task_id": object{"path": in.ID},
 		"source": filepath.Base(j.run.Manifest.Dataset.Name), "task_checksum": uuid(in.ID), "config": object{"trial_name": t.name, "task": object{"path": in.ID}},
-		"agent_info": j.agentInfo(), "agent_result": usageOf(r.Usage, r.KnownCost()), "verifier_result": nil, "exception_info": nil,
+		"agent_info": j.agentInfo(), "agent_result": agentResult, "verifier_result": nil, "exception_info": nil,
 		"started_at": r.Start, "finished_at": r.End, "environment_setup": nil, "agent_setup": nil,
 		"agent_execution": object{"started_at": r.Start, "finished_at": r.End}, "verifier": nil,
 	}
@@ -272,6 +276,40 @@ func (j *harborJob) result() object {
 
 func usageOf(u model.Usage, cost model.Cost) object {
 	return object{"n_input_tokens": u.Prompt, "n_cache_tokens": u.CacheRead, "n_output_tokens": u.Completion, "cost_usd": cost}
+}
+
+// rollout has the tokens of a stretch of turns in Harbor's form: each list has a list for each turn.
+type rollout struct {
+	Prompt     [][]int32   `json:"prompt_token_ids"`
+	Completion [][]int32   `json:"completion_token_ids"`
+	Logprobs   [][]float64 `json:"logprobs,omitempty"`
+}
+
+// rolloutsOf returns the tokens of an attempt, with a new stretch after each compaction; nil if a turn has none.
+func rolloutsOf(a *trajectories.Attempt) []rollout {
+	var all []rollout
+	compactions := a.Compactions
+	for _, e := range a.Entries {
+		if e.Cause != trajectories.CauseReply {
+			continue
+		}
+		if e.Call == nil || e.Call.Tokens == nil {
+			return nil
+		}
+		isCompacted := false
+		for len(compactions) > 0 && compactions[0].Record < e.Record {
+			compactions, isCompacted = compactions[1:], true
+		}
+		if len(all) == 0 || isCompacted {
+			all = append(all, rollout{})
+		}
+		r, t := &all[len(all)-1], e.Call.Tokens
+		r.Prompt, r.Completion = append(r.Prompt, t.Prompt()), append(r.Completion, t.Completion)
+		if t.Logprobs != nil {
+			r.Logprobs = append(r.Logprobs, t.Logprobs)
+		}
+	}
+	return all
 }
 
 // uuid returns an id of texts in the form of a UUID, the same for the same texts.

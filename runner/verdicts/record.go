@@ -2,6 +2,7 @@ package verdicts
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -71,9 +72,6 @@ type Record struct {
 	Seconds float64 `json:"duration_seconds,omitempty"`
 	// Previous lists the verdicts before each regrading, oldest first.
 	Previous []PreviousVerdict `json:"regraded,omitempty"`
-	// ForeignLog reports that the user has taken the verdict, or a log that it was
-	// graded from, from another user.
-	ForeignLog bool `json:"foreign_log,omitempty"`
 	// Signature is the HMAC-SHA256 of the rest of the record, in hex, with the
 	// key of the user who made the record. An evaluation does not reuse a record
 	// without its user's signature.
@@ -239,18 +237,6 @@ func (r Record) matchesPath(path string) bool {
 		r.RunID == filepath.Base(filepath.Dir(model))
 }
 
-// IsConsistent reports whether the class follows from the runs, the key follows
-// from the basis, and no path leaves the run folder. Check records from untrusted
-// folders with it.
-func (r Record) IsConsistent() bool {
-	derived := r.Clone()
-	derived.DeriveClass()
-	invalid := func(run TestRun) bool {
-		return !slices.Contains(Classes(), run.Class) || run.Dir != "" && !filepath.IsLocal(filepath.FromSlash(run.Dir))
-	}
-	return derived.Class == r.Class && r.Basis.Key == r.Basis.CacheKey() && !slices.ContainsFunc(r.Runs, invalid)
-}
-
 // FlagNames returns the distinct names of the flags.
 func (r Record) FlagNames() []string {
 	var names []string
@@ -279,4 +265,65 @@ type PreviousVerdict struct {
 	Parser        string    `json:"parser,omitempty"`
 	ParserRelease string    `json:"parser_release,omitempty"`
 	EvalType      string    `json:"eval_type,omitempty"`
+}
+
+// Class is the outcome of an evaluation. The values are stored in record files.
+type Class string
+
+// The classes. The comment of package evaluate defines when each applies.
+const (
+	Resolved       Class = "resolved"
+	Unresolved     Class = "unresolved"
+	Unstable       Class = "unstable"       // runs of the same patch had different outcomes
+	Empty          Class = "empty"          // the prediction has no patch
+	ApplyFailed    Class = "apply_failed"   // the patch does not apply
+	TimedOut       Class = "timed_out"      // the evaluation script exceeded its timeout
+	Infrastructure Class = "infrastructure" // no verdict: the machine or the sandbox failed
+	Error          Class = "error"          // no verdict: the official log parser crashes
+)
+
+// Classes returns all classes, in the order in which tables list them.
+func Classes() []Class {
+	return []Class{Resolved, Unresolved, Unstable, Empty, ApplyFailed, TimedOut, Infrastructure, Error}
+}
+
+// IsVerdict reports whether the class says something about the patch.
+func (c Class) IsVerdict() bool { return c != "" && c != Infrastructure && c != Error }
+
+// IsFinal reports whether the class is a result. It is false for infrastructure
+// failures, after which the patch is evaluated again.
+func (c Class) IsFinal() bool { return c != "" && c != Infrastructure }
+
+// IsFailure reports whether evaluate.Config.RerunFailed applies to the class. It is
+// false for ApplyFailed, because a rerun would have the same result.
+func (c Class) IsFailure() bool { return c == Unresolved || c == TimedOut || c == Error }
+
+// KindHarbor is the kind of a record about a task in Harbor's form.
+const KindHarbor = "harbor"
+
+// StepVerdict is the verdict on one step of a task.
+type StepVerdict struct {
+	Name    string             `json:"name"`
+	Class   Class              `json:"class"`
+	Rewards map[string]float64 `json:"rewards,omitempty"`
+	Reason  string             `json:"reason,omitempty"`
+	Seconds float64            `json:"duration_seconds"`
+}
+
+// Reward returns the reward that counts: the one named "reward", or else the first by name.
+// ok is false if there are no rewards.
+func Reward(rewards map[string]float64) (n float64, ok bool) {
+	name := "reward"
+	if _, ok := rewards[name]; !ok && len(rewards) > 0 {
+		name = slices.Min(slices.Collect(maps.Keys(rewards)))
+	}
+	n, ok = rewards[name]
+	return n, ok
+}
+
+// IsBinary reports whether the reward that counts is 0 or 1, or there is none. Only then
+// resolved or not says it all.
+func IsBinary(rewards map[string]float64) bool {
+	n, _ := Reward(rewards)
+	return n == 0 || n == 1
 }

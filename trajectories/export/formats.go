@@ -33,6 +33,7 @@ func formats() []format {
 		{name: PromptCompletion, rows: (*writer).steps, columns: []string{"prompt", "completion", "step"}, canMask: true, toolArguments: ArgumentsObject},
 		{name: KTO, rows: (*writer).steps, columns: []string{"prompt", "completion", "step", "label"}, canMask: true, needsVerdict: true, toolArguments: ArgumentsObject},
 		{name: DPO, rows: (*writer).pairs, columns: []string{"prompt", "chosen", "rejected"}, canMask: true, needsVerdict: true, toolArguments: ArgumentsObject},
+		{name: Tokens, rows: (*writer).tokens, toolArguments: ArgumentsObject},
 		{name: ATIF, toolArguments: ArgumentsObject},
 		{name: Traj, toolArguments: ArgumentsObject},
 		{name: Preds, toolArguments: ArgumentsObject},
@@ -53,6 +54,9 @@ func formatByName(name string) (format, bool) {
 func (f format) schema(tools parquet.Node, args []string) parquet.Node {
 	if f.name == ShareGPT {
 		return rowNode(reflect.TypeFor[sharegptRow](), nil)
+	}
+	if f.name == Tokens {
+		return tokenColumns()
 	}
 	known := map[string]parquet.Node{"tools": tools}
 	if args != nil {

@@ -20,9 +20,8 @@ import (
 const maxJournal = 1 << 30
 
 // ReadJournal reads the journal at path. It returns the attempt and the SHA-256 of the
-// file in hex. Unless allRecords is set, it omits what training data does not need:
-// executions, the diff, provider responses, children and so on.
-func ReadJournal(path string, allRecords bool) (*trajectories.Attempt, string, error) {
+// file in hex, without what omit names. The attempt has its children if omit is 0.
+func ReadJournal(path string, omit trajectories.Omit) (*trajectories.Attempt, string, error) {
 	f, err := rootdir.OpenRegular(path, syscall.O_NOFOLLOW)
 	if err != nil {
 		return nil, "", err
@@ -33,10 +32,6 @@ func ReadJournal(path string, allRecords bool) (*trajectories.Attempt, string, e
 	}
 	hash := sha256.New()
 	reader := io.TeeReader(io.LimitReader(f, maxJournal), hash)
-	omit := trajectories.ForTraining
-	if allRecords {
-		omit = 0
-	}
 	t, err := omit.Fold(trajectories.CheckOrder(trajectories.Scan(path, reader)))
 	if err == nil && t.Header.Format == "" {
 		err = errors.New("file is empty")
@@ -50,7 +45,7 @@ func ReadJournal(path string, allRecords bool) (*trajectories.Attempt, string, e
 	if _, err := io.Copy(io.Discard, reader); err != nil { // hash an incomplete last line too
 		return nil, "", fmt.Errorf("read %s: %w", path, err)
 	}
-	if allRecords {
+	if omit == 0 {
 		if t.Children, err = readChildren(path); err != nil {
 			return nil, "", err
 		}
@@ -63,7 +58,7 @@ func readChildren(journal string) ([]*trajectories.Attempt, error) {
 	paths := trajectories.ChildJournals(journal)
 	var children []*trajectories.Attempt
 	for _, n := range slices.Sorted(maps.Keys(paths)) {
-		t, _, err := ReadJournal(paths[n], true)
+		t, _, err := ReadJournal(paths[n], 0)
 		if err != nil {
 			return nil, err
 		}

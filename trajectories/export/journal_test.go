@@ -46,15 +46,15 @@ func resumedJournal(t *testing.T) string {
 
 // TestResumed checks that abandoned records are in no row.
 func TestResumed(t *testing.T) {
-	for _, all := range []bool{true, false} {
-		tr, sum, err := export.ReadJournal(resumedJournal(t), all)
+	for _, omit := range []trajectories.Omit{0, trajectories.ForTraining} {
+		tr, sum, err := export.ReadJournal(resumedJournal(t), omit)
 		if err != nil || len(sum) != 64 {
 			t.Fatal(err)
 		}
 		it := &export.Item{Attempt: tr, InstanceID: "a", Number: 1, SHA256: sum}
 		dir, _ := run(t, export.Options{Format: export.Axolotl}, it)
 		if got := summary(rows(t, filepath.Join(dir, "train.jsonl"))[0]["messages"]); got != "u:do a:a* u:1 a:b*" {
-			t.Errorf("all %v: %s", all, got)
+			t.Errorf("omit %v: %s", omit, got)
 		}
 	}
 }
@@ -76,10 +76,10 @@ func TestBadJournals(t *testing.T) {
 			if err := os.WriteFile(path, []byte(strings.Replace(string(data), tt.from, tt.to, 1)), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			for _, all := range []bool{true, false} {
-				_, _, err := export.ReadJournal(path, all)
+			for _, omit := range []trajectories.Omit{0, trajectories.ForTraining} {
+				_, _, err := export.ReadJournal(path, omit)
 				if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Count(err.Error(), path) != 1 {
-					t.Errorf("all %v: %v", all, err)
+					t.Errorf("omit %v: %v", omit, err)
 				}
 			}
 		})

@@ -16,6 +16,7 @@ const (
 	PromptCompletion = "prompt-completion" // one row per step, with its prompt and reply
 	KTO              = "kto"               // prompt-completion with a label: whether the attempt is resolved
 	DPO              = "dpo"               // two replies to the same prompt; the chosen one is from a resolved attempt
+	Tokens           = "tokens"            // the tokens of each reply, for reinforcement learning
 	ATIF             = "atif"              // one file per attempt
 	Traj             = "traj"              // one file per attempt, for tools of mini-swe-agent
 	Preds            = "preds"             // one preds.json for all attempts
@@ -84,6 +85,8 @@ type Options struct {
 	FormatErrors  FormatErrors  `json:"format_errors"`
 	ToolArguments ToolArguments `json:"tool_arguments"`
 	Completion    Completion    `json:"completion,omitempty"` // for KTO and DPO
+	// Segments makes one row of the replies whose prompts continue the tokens before, for Tokens.
+	Segments bool `json:"segments,omitempty"`
 	// ShardRows bounds the rows of a file, ShardBytes their size in bytes of JSON; 0
 	// means no limit. A single row may exceed ShardBytes.
 	ShardRows  int   `json:"shard_rows,omitempty"`
@@ -118,6 +121,8 @@ func (o Options) Validate() (Options, error) {
 			f.name, strings.Join(formatNames(func(f format) bool { return f.canMask }), ", "))
 	case o.Parquet && f.rows == nil && f.name != Table:
 		return o, optionError("--parquet: not available for %s", f.name)
+	case o.Segments && f.name != Tokens:
+		return o, optionError("--segments: only the format tokens has segments; leave the flag out")
 	case o.ShardRows < 0 || o.ShardBytes < 0:
 		return o, optionError("--shard-rows and --shard-size must be at least 1")
 	case (o.ShardRows > 0 || o.ShardBytes > 0) && f.rows == nil:

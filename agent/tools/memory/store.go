@@ -101,25 +101,6 @@ func (s *Store) Remove(ctx context.Context, id int) (Note, error) {
 	return removed, err
 }
 
-// Clear deletes the notes of a category, or all notes if category is empty, and
-// returns the number of deleted notes.
-func (s *Store) Clear(ctx context.Context, category string) (int, error) {
-	if category != "" {
-		var err error
-		if category, err = normalizeCategory(category); err != nil {
-			return 0, err
-		}
-	}
-	removed := 0
-	err := s.change(ctx, func(c *storedNotes) (bool, error) {
-		before := len(c.Notes)
-		c.Notes = slices.DeleteFunc(c.Notes, func(n Note) bool { return category == "" || n.Category == category })
-		removed = before - len(c.Notes)
-		return removed > 0, nil
-	})
-	return removed, err
-}
-
 // change holds the lock and calls f with the file's content. If f returns true,
 // it writes the content back.
 func (s *Store) change(ctx context.Context, f func(*storedNotes) (bool, error)) (err error) {

@@ -83,13 +83,6 @@ func TestStore(t *testing.T) {
 	if _, err := s.Remove(t.Context(), 3); !errors.Is(err, memory.ErrInvalid) || err.Error() != "there is no note 3" {
 		t.Error(err)
 	}
-	if n, err := s.Clear(t.Context(), "Build"); n != 2 || err != nil {
-		t.Error(n, err)
-	}
-	checkEqual(t, []string{"1 general first\nline"}, texts(t, s))
-	if n, err := s.Clear(t.Context(), ""); n != 1 || err != nil {
-		t.Error(n, err)
-	}
 	if n := add(t, s, "", "after"); n.ID != 5 {
 		t.Errorf("id %d was given again", n.ID)
 	}

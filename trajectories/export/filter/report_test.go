@@ -1,7 +1,6 @@
 package filter_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -90,16 +89,13 @@ func largeReport(t *testing.T) *filter.Report {
 func TestReportText(t *testing.T) {
 	r := largeReport(t)
 	for _, width := range []int{80, 120} {
-		var b bytes.Buffer
-		if err := r.WriteText(&b, width); err != nil {
-			t.Fatal(err)
-		}
-		for line := range strings.Lines(b.String()) {
-			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width && !strings.HasPrefix(line, "note: ") {
+		text := r.Doc().Text(width)
+		for line := range strings.Lines(text) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
 				t.Errorf("a line of %d for a width of %d: %s", n, width, line)
 			}
 		}
-		golden(t, fmt.Sprintf("report-%d.txt", width), b.Bytes())
+		golden(t, fmt.Sprintf("report-%d.txt", width), []byte(text))
 	}
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -154,11 +150,7 @@ func TestHostileNames(t *testing.T) {
 		})
 		s.Add(s.Inspect(it))
 	}
-	var b bytes.Buffer
-	if err := s.Report().WriteText(&b, 80); err != nil {
-		t.Fatal(err)
-	}
-	if text := b.String(); strings.ContainsAny(text, "\x1b\u202e") || !strings.Contains(text, "verdict: (others)") {
+	if text := s.Report().Doc().Text(80); strings.ContainsAny(text, "\x1b\u202e") || !strings.Contains(text, "verdict: (others)") {
 		t.Errorf("%.300q", text)
 	}
 }

@@ -98,13 +98,16 @@ type ref struct {
 	TrajectoryID string `json:"trajectory_id"`
 }
 
-// metrics are the usage and cost of a step.
+// metrics are the usage, the cost and the tokens of a step. Numbers that are not known are missing.
 type metrics struct {
-	Prompt     int64           `json:"prompt_tokens"`
-	Completion int64           `json:"completion_tokens"`
-	Cached     int64           `json:"cached_tokens,omitempty"`
-	Cost       *float64        `json:"cost_usd,omitempty"`
-	Extra      json.RawMessage `json:"extra,omitempty"`
+	Prompt        *int64          `json:"prompt_tokens,omitempty"`
+	Completion    *int64          `json:"completion_tokens,omitempty"`
+	Cached        int64           `json:"cached_tokens,omitempty"`
+	Cost          *float64        `json:"cost_usd,omitempty"`
+	PromptIDs     []int32         `json:"prompt_token_ids,omitempty"`
+	CompletionIDs []int32         `json:"completion_token_ids,omitempty"`
+	Logprobs      []float64       `json:"logprobs,omitempty"`
+	Extra         json.RawMessage `json:"extra,omitempty"`
 }
 
 // The following types are the "extra" data that mini writes.

@@ -187,13 +187,19 @@ func (b *builder) extra(v any) json.RawMessage {
 
 func ptr[T any](v T) *T { return &v }
 
-// metrics returns the metrics of a call; nil if the call has neither usage nor cost.
+// metrics returns the metrics of a call; nil if the call has neither usage, cost nor tokens.
 func (b *builder) metrics(c *trajectories.Call) *metrics {
 	u := c.Usage
-	if u == (model.Usage{}) && c.Cost == 0 {
+	if u == (model.Usage{}) && c.Cost == 0 && c.Tokens == nil {
 		return nil
 	}
-	m := &metrics{Prompt: u.Prompt, Completion: u.Completion, Cached: u.CacheRead, Cost: knownCost(c.Cost, u)}
+	m := &metrics{Cached: u.CacheRead, Cost: knownCost(c.Cost, u)}
+	if u.Prompt > 0 || u.Completion > 0 {
+		m.Prompt, m.Completion = &u.Prompt, &u.Completion
+	}
+	if t := c.Tokens; t != nil {
+		m.PromptIDs, m.CompletionIDs, m.Logprobs = t.Prompt(), t.Completion, t.Logprobs
+	}
 	m.Extra = b.extra(extraMetrics{u.Reasoning, u.CacheWrite, u.CacheWriteHour, u.Unpriced})
 	return m
 }

@@ -7,9 +7,11 @@ import (
 
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/settings"
+	"github.com/minibench/mini/cmd/mini/internal/ui"
 	"github.com/minibench/mini/cmd/mini/internal/ui/progress"
 	"github.com/minibench/mini/configs"
 	envopen "github.com/minibench/mini/env/open"
+	"github.com/minibench/mini/internal/doc"
 	"github.com/minibench/mini/runner/report"
 )
 
@@ -47,6 +49,12 @@ func (a *App) ConfigWithoutModel(ctx context.Context, flags *settings.Flags, bui
 	}
 	return flags.Merge(ctx, builtins...)
 }
+
+// Print writes a text for people to stdout, in lines of the terminal's width.
+func (a *App) Print(d *doc.Doc) error { return d.WriteText(a.Out, ui.Width(a.Out)) }
+
+// PrintNames is like Print for tables of names to copy: without a terminal it cuts none.
+func (a *App) PrintNames(d *doc.Doc) error { return d.WriteText(a.Out, ui.TableWidth(a.Out)) }
 
 // Sandboxes opens the sandboxes of a configuration. They end with a.Kill. Notes are printed to stderr,
 // unless o has another writer, and events are printed there, too, unless o has an observer.

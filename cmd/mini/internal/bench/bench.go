@@ -3,10 +3,17 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/minibench/mini/agent/external"
+	"github.com/minibench/mini/cmd/mini/internal/system/doctor"
+	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/runner"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -29,7 +36,7 @@ import (
 // Options are the flags of mini bench.
 type Options struct {
 	settings.Flags
-	rows.DatasetFlags
+	Datasets     rows.DatasetFlags
 	Selection    datasets.Selection
 	Output       string // folder of the run
 	RedoExisting bool   // --redo-existing
@@ -71,10 +78,11 @@ file of -c does the same: a mapping from keys to lists of values.`,
 // AddFlags adds all flags of mini bench: those of the datasets, the settings, the selection
 // and the output. mini doctor has the same flags.
 func (o *Options) AddFlags(f *pflag.FlagSet) {
-	o.DatasetFlags.AddFlags(f)
+	o.Datasets.AddFlags(f)
 	o.Flags.AddFlags(f)
 	f.StringVarP(&o.Output, "output", "o", "", "`FOLDER` of the run (default: a new one below mini-runs/)")
 	f.IntP("workers", "w", 1, "number of instances to run in parallel")
+	f.Bool("tokens", false, "record token ids and log probabilities, from a server such as vLLM")
 	f.IntP("attempts", "k", 1, "number of attempts for each instance")
 	f.String("agent", "", "`NAME|FILE` of the agent: mini, oracle, nop, another one, or its definition (default \"mini\")")
 	f.String("replies", "", "`FILE` of replies for a scripted model: a YAML list of texts (docs/models.md); \"wrong\" stands for the demo's wrong ones")
@@ -120,10 +128,12 @@ func run(ctx context.Context, a *app.App, o *Options) error {
 }
 
 // isDemo reports whether the demo is the only dataset.
-func (o *Options) isDemo() bool { return slices.Equal(o.Subsets, []string{datasetopen.Demo}) }
+func (o *Options) isDemo() bool { return slices.Equal(o.Datasets.Subsets, []string{datasetopen.Demo}) }
 
 // hasTasks reports whether a dataset has tasks in Harbor's form.
-func (o *Options) hasTasks() bool { return slices.ContainsFunc(o.Subsets, datasetopen.IsTasks) }
+func (o *Options) hasTasks() bool {
+	return slices.ContainsFunc(o.Datasets.Subsets, datasetopen.IsTasks)
+}
 
 // BuiltinConfigs returns the names of the built-in configurations that the settings are based on,
 // lowest layer first.
@@ -148,7 +158,7 @@ func (o *Options) prepareJobs(ctx context.Context, a *app.App) ([]*Job, error) {
 		return nil, err
 	}
 	if len(vary) == 0 {
-		j := &Job{Options: o, Dir: rows.RunFolder(o.Output, o.Subsets)}
+		j := &Job{Options: o, Dir: rows.RunFolder(o.Output, o.Datasets.Subsets)}
 		if err := j.resolve(ctx, a); err != nil {
 			return nil, err
 		}
@@ -158,7 +168,7 @@ func (o *Options) prepareJobs(ctx context.Context, a *app.App) ([]*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir := rows.RunFolder(o.Output, o.Subsets)
+	dir := rows.RunFolder(o.Output, o.Datasets.Subsets)
 	if cmdutil.FileExists(filepath.Join(dir, datasets.RunFile)) {
 		return nil, usage.Errorf("%s is the folder of a single run; give the sweep another folder with -o", dir)
 	}
@@ -176,9 +186,6 @@ func (o *Options) prepareJobs(ctx context.Context, a *app.App) ([]*Job, error) {
 			return nil, jobs[i].located(err)
 		}
 	}
-	if err := reuseFolders(dir, jobs); err != nil {
-		return nil, err
-	}
 	notes := notesWriter(a.Err, len(jobs))
 	for i, j := range jobs {
 		j.Dir = filepath.Join(dir, j.name())
@@ -195,7 +202,7 @@ func (o *Options) prepareJobs(ctx context.Context, a *app.App) ([]*Job, error) {
 
 // resolve sets the configuration of the job.
 func (j *Job) resolve(ctx context.Context, a *app.App) (err error) {
-	if len(j.Options.Subsets) == 0 {
+	if len(j.Options.Datasets.Subsets) == 0 {
 		return usage.Errorf("--subset is needed: demo, verified, lite ..., or a file of rows; see mini datasets list")
 	}
 	j.Config, err = a.Config(ctx, &j.Options.Flags, j.Options.BuiltinConfigs()...)
@@ -236,7 +243,7 @@ func (j *Job) prepare(ctx context.Context, a *app.App, notes io.Writer, first *J
 	if err := j.ReadEarlierRun(); err != nil {
 		return err
 	}
-	j.printUngradable(notes)
+	j.checkGradable(notes)
 	var limits *modelopen.Limits
 	if first != nil && first.Models != nil {
 		limits = first.Models.Limits
@@ -281,15 +288,11 @@ type Input struct {
 
 // LoadRows reads the datasets and selects rows. It returns an error if no row is left.
 func (o *Options) LoadRows(ctx context.Context, a *app.App) (Input, error) {
-	sources, err := o.OpenAll(ctx, a.Streams)
+	set, err := o.Datasets.Load(ctx, a.Streams, o.Selection.Apply)
 	if err != nil {
 		return Input{}, err
 	}
-	set, err := datasets.Load(ctx, sources, o.Selection.Apply)
-	if err != nil {
-		return Input{}, err
-	}
-	name := strings.Join(o.Subsets, "+")
+	name := strings.Join(o.Datasets.Subsets, "+")
 	if len(set.Instances) == 0 {
 		return Input{}, usage.Errorf("no instance is left of the %d in %s after --instance, --filter and --slice", len(set.IDs), name)
 	}
@@ -308,4 +311,102 @@ func instanceIDs(rows []datasets.Instance) []string {
 		ids[i] = in.ID
 	}
 	return ids
+}
+
+// ReadEarlierRun reads the run that the folder contains already.
+func (j *Job) ReadEarlierRun() (err error) {
+	if err := runner.CheckFolder(j.Dir); err != nil {
+		return err
+	}
+	j.EarlierRun, err = runs.Read(j.Dir)
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, runs.ErrNotRunFolder) {
+		j.EarlierRun, err = &runs.Run{}, nil
+	}
+	return err
+}
+
+// agentFolderSHA256 returns the hash of the folder of another agent; "" if it has none.
+func (j *Job) agentFolderSHA256() string {
+	other, ok := j.Agent.(*external.Agent)
+	if !ok {
+		return ""
+	}
+	return other.FolderSHA256()
+}
+
+// CheckFolder returns an error if the folder keeps results of another model (repetitions beyond
+// the configured number do not count) or of another content of the agent's folder, or if the limit of open files is too low for the workers.
+func (j *Job) CheckFolder() error {
+	if old := j.EarlierRun.Manifest.AgentFolderSHA256; old != "" && old != j.agentFolderSHA256() {
+		return usage.Errorf("%s was made with another content of the agent's folder; a run cannot mix two agents: pass another folder with -o", j.Dir)
+	}
+	missing, k := j.missing(), max(1, j.Config.Run.Attempts)
+	left := 0
+	for _, n := range missing {
+		left += min(n, 1)
+	}
+	for _, in := range j.EarlierRun.Instances {
+		if _, selected := missing[in.ID]; selected && j.Options.RedoExisting {
+			continue // new results take the place of the earlier ones
+		}
+		for _, r := range in.Repetitions {
+			a := in.Attempt(r.Attempt)
+			if r.Class.IsResult() && r.Repetition <= k && a != nil && a.Model != "" && a.Model != modelopen.Name(j.Config) {
+				return usage.Errorf("%s has results of the model %.80s; a run cannot mix predictions of two models: pass another folder with -o, or that model with -m", j.Dir, a.Model)
+			}
+		}
+	}
+	return doctor.CheckOpenFiles(min(j.Config.Run.Workers, left))
+}
+
+// checkRepositories returns an error if rows have a repository but the sandboxes use no images,
+// which contain the repositories: attempts would begin in an empty folder. It also checks the
+// settings of sandboxes without images. It checks nothing for the demo and with --empty-folder.
+func (j *Job) checkRepositories() error {
+	if !envopen.IsHostClass(j.Config.Environment.Class) || j.Options.isDemo() || j.Options.emptyFolder {
+		return nil
+	}
+	if err := envopen.CheckSettings(j.Config, j.Config.Environment.Class); err != nil {
+		return err
+	}
+	var lacking []string
+	for _, in := range j.Input.Rows {
+		if in.Repo != "" {
+			lacking = append(lacking, in.ID)
+		}
+	}
+	if len(lacking) == 0 {
+		return nil
+	}
+	return usage.Errorf("%d of %s have a repository that the %s environment does not have, the first is %s; use --environment-class docker, or --empty-folder to begin in an empty folder",
+		len(lacking), text.Count(len(j.Input.Rows), "row"), j.Config.Environment.Class, lacking[0])
+}
+
+// canUseHost reports whether mini may run the commands on this machine if no container engine
+// responds. It may do so only for the demo with the default environment class and without
+// DOCKER_HOST.
+func (j *Job) canUseHost() bool {
+	return j.Options.isDemo() && envopen.IsDefaultClass(j.Config) && os.Getenv("DOCKER_HOST") == ""
+}
+
+// missing returns the number of attempts that still need a result, by instance: all of them with
+// --redo-existing.
+func (j *Job) missing() map[string]int {
+	k := max(1, j.Config.Run.Attempts)
+	missing := map[string]int{}
+	for _, in := range j.Input.Rows {
+		missing[in.ID] = k
+	}
+	for _, in := range j.EarlierRun.Instances {
+		if _, selected := missing[in.ID]; selected && !j.Options.RedoExisting {
+			missing[in.ID] = in.MissingResults(k)
+		}
+	}
+	return missing
+}
+
+// remainingRows returns the rows of the instances that do not have all their results.
+func (j *Job) remainingRows() []datasets.Instance {
+	missing := j.missing()
+	return slices.DeleteFunc(slices.Clone(j.Input.Rows), func(in datasets.Instance) bool { return missing[in.ID] == 0 })
 }

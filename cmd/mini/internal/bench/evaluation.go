@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path/filepath"
 
 	"github.com/minibench/mini/cmd/mini/internal/eval"
 	"github.com/minibench/mini/datasets"
@@ -16,44 +17,41 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// ungradable returns the ids of the rows that cannot be graded, and the reason for the first one
-// with the number of the others.
-func (j *Job) ungradable() (ids map[string]bool, why string) {
-	ids = map[string]bool{}
+// checkGradable finds the rows that --eval cannot grade. It prints a note with the reason for the
+// first one and the number of the others, before the run.
+func (j *Job) checkGradable(w io.Writer) {
+	if !j.Config.Run.Eval {
+		return
+	}
+	j.ungradable = map[string]bool{}
 	tasks := make([]evaluate.Task, len(j.Input.Rows))
 	for i, in := range j.Input.Rows {
 		tasks[i] = evaluate.NewTask(in, modelopen.Name(j.Config), nil)
 	}
 	for i, err := range j.evalConfig().CheckTasks(tasks) {
 		if err != nil {
-			if ids[tasks[i].Instance.ID] = true; why == "" {
-				why = err.Error()
+			if j.ungradable[tasks[i].Instance.ID] = true; j.ungradableWhy == "" {
+				j.ungradableWhy = err.Error()
 			}
 		}
 	}
-	if len(ids) > 1 {
-		why += fmt.Sprintf(" (and %d more like it)", len(ids)-1)
+	if n := len(j.ungradable); n > 1 {
+		j.ungradableWhy += fmt.Sprintf(" (and %d more like it)", n-1)
 	}
-	return ids, why
-}
-
-// printUngradable prints a note if --eval cannot evaluate some instances. It is called before the
-// run.
-func (j *Job) printUngradable(w io.Writer) {
-	if !j.Config.Run.Eval {
-		return
-	}
-	if envopen.IsHostClass(j.Config.Environment.Class) {
-		printNoVerdicts(w, j.Config.Environment.Class, j.nameForNotes())
-		return
-	}
-	if _, why := j.ungradable(); why != "" {
-		_, _ = fmt.Fprintf(w, "mini: note: %s; the run continues without that verdict\n", text.Printable(why))
+	switch {
+	case envopen.IsHostClass(j.Config.Environment.Class):
+		j.printNoVerdicts(w, j.Config.Environment.Class)
+	case j.ungradableWhy != "":
+		_, _ = fmt.Fprintf(w, "mini: note: %s; the run continues without that verdict\n", text.Printable(j.ungradableWhy))
 	}
 }
 
 // printNoVerdicts prints a note that sandboxes of class do not allow verdicts during the run.
-func printNoVerdicts(w io.Writer, class, dir string) {
+func (j *Job) printNoVerdicts(w io.Writer, class string) {
+	dir := j.Dir
+	if j.combination != nil { // the same for all combinations, so that it is printed once
+		dir = filepath.Join(j.topFolder(), "COMBINATION")
+	}
 	_, _ = fmt.Fprintf(w, "mini: note: verdicts need containers, and the sandboxes are %s; run mini eval -p %s later\n",
 		class, text.Printable(text.ShellQuote(dir)))
 }
@@ -66,68 +64,53 @@ func (j *Job) evalConfig() evaluate.Config {
 	return c
 }
 
-// evaluation evaluates submissions during the run.
-type evaluation struct {
-	evaluator        *evaluate.Evaluator
-	log              *runner.EventLog
-	skip             map[string]bool // ids of ungradable instances
-	multipleAttempts bool            // more than one attempt per instance
-}
-
-// openEvaluation opens the evaluation of --eval. It returns nil without --eval, without a
-// container engine, or if no row can be graded.
-func (j *Job) openEvaluation(
-	ctx context.Context, w io.Writer, sandboxes *envopen.Sandboxes, folder *runner.Folder, log *runner.EventLog,
-) (*evaluation, error) {
-	if !j.Config.Run.Eval {
-		return nil, nil
-	}
-	if !sandboxes.HasImages() {
-		if !envopen.IsHostClass(j.Config.Environment.Class) { // otherwise printUngradable has printed it
-			printNoVerdicts(w, sandboxes.Class, j.nameForNotes())
+// openEvaluation opens the evaluation of --eval, unless there is no container engine or no row can be
+// graded.
+func (j *Job) openEvaluation(ctx context.Context, notes, display io.Writer) error {
+	switch {
+	case !j.Config.Run.Eval, len(j.ungradable) == len(j.Input.Rows):
+		return nil
+	case !j.sandboxes.HasImages():
+		if !envopen.IsHostClass(j.Config.Environment.Class) { // otherwise checkGradable has printed it
+			j.printNoVerdicts(notes, j.sandboxes.Class)
 		}
-		return nil, nil
+		return nil
 	}
-	ev := &evaluation{log: log, multipleAttempts: j.Config.Run.Attempts > 1}
-	if ev.skip, _ = j.ungradable(); len(ev.skip) == len(j.Input.Rows) {
-		return nil, nil
-	}
-	evalSandboxes, err := eval.NewSandboxes(ctx, sandboxes, j.Config, j.Dir)
+	sandboxes, err := eval.NewSandboxes(ctx, j.sandboxes, j.Config, j.Dir)
 	if err != nil {
-		return nil, usage.Wrap(err)
+		return usage.Wrap(err)
 	}
 	c := j.evalConfig()
-	c.Folder, c.Log, c.Sandboxes = folder, log, evalSandboxes
-	if c.SigningKey, err = eval.EnsureKey(ctx); err != nil {
-		return nil, usage.Wrap(err)
+	c.Folder, c.Log, c.Sandboxes = j.folder, j.log.Load(), sandboxes
+	if c.SigningKey, err = eval.EnsureKey(ctx); err == nil {
+		j.evaluator, err = evaluate.Open(c)
 	}
-	if ev.evaluator, err = evaluate.Open(c); err != nil {
-		return nil, usage.Wrap(err)
+	if err != nil {
+		return usage.Wrap(err)
 	}
-	return ev, nil
+	j.batch.Evaluate, j.batch.EvaluationWorkers = j.evaluate, c.Workers
+	j.batch.OnAttemptsEnd = func(pending int) {
+		if pending > 0 {
+			_, _ = fmt.Fprintf(display, "mini: the agent has finished; %s still to evaluate\n", text.Count(pending, "patch"))
+		}
+	}
+	return nil
 }
 
-// job returns the job that evaluates a submission, or nil if its instance is ungradable. It is
+// evaluate returns the work that evaluates a submission, or nil if its instance is ungradable. It is
 // the runner.Batch.Evaluate of the batch.
-func (ev *evaluation) job(in datasets.Instance, repetition int, p trajectories.Prediction) runner.Work {
-	if ev.skip[in.ID] {
+func (j *Job) evaluate(in datasets.Instance, repetition int, p trajectories.Prediction) runner.Work {
+	if j.ungradable[in.ID] {
 		return nil
 	}
 	task := eval.NewTask(in, p)
-	if ev.multipleAttempts {
+	if j.Config.Run.Attempts > 1 {
 		task.Repetition = repetition
 	}
-	w, err := ev.evaluator.Job(task)
+	w, err := j.evaluator.Job(task)
 	if err != nil {
-		ev.log.Emit(runner.Event{Type: runner.Warning, Instance: in.ID, Text: err.Error()})
+		j.log.Load().Emit(runner.Event{Type: runner.Warning, Instance: in.ID, Text: err.Error()})
 		return nil
 	}
 	return w
-}
-
-// printPending prints how many patches are still to evaluate when the agent has finished.
-func printPending(w io.Writer, pending int) {
-	if pending > 0 {
-		_, _ = fmt.Fprintf(w, "mini: the agent has finished; %s still to evaluate\n", text.Count(pending, "patch"))
-	}
 }

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -12,7 +13,6 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/dryrun"
 	"github.com/minibench/mini/cmd/mini/internal/eval"
-	"github.com/minibench/mini/cmd/mini/internal/rows"
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env"
@@ -173,20 +173,25 @@ func newPlan(ctx context.Context, j *Job, images *dryrun.Images) (plan, error) {
 		}
 	}
 	if cfg.Run.Eval {
-		skip, why := j.ungradable()
 		p.Verdicts = &verdictPlan{
 			Workers: eval.WorkerCount(cfg.Eval.Workers), Network: cfg.Eval.Network, Timeout: cfg.Eval.Timeout,
-			Ungradable: len(skip), Why: why,
+			Ungradable: len(j.ungradable), Why: j.ungradableWhy,
 		}
 	}
-	done := j.doneIDs()
+	missing := j.missing()
 	var needed []imagestore.Request // of the instances to run
 	for _, in := range input.Rows {
-		planned := plannedInstance{ID: in.ID, Done: done[in.ID]}
+		planned := plannedInstance{ID: in.ID, Done: missing[in.ID] == 0}
+		p.Missing += missing[in.ID]
 		if !envopen.IsHostClass(cfg.Environment.Class) {
 			planned.Image = envopen.ImageName(cfg, in)
 		}
-		planned.Resumable = j.resumable(in.ID)
+		if cfg.Run.ResumeAttempts && !j.Options.RedoExisting {
+			earlier, _ := j.EarlierRun.Find(in.ID)
+			for _, a := range runner.ResumableAttempts(earlier, cfg.Run.Attempts) {
+				planned.Resumable = append(planned.Resumable, plannedAttempt{a.Number, a.Totals().Steps})
+			}
+		}
 		p.Instances = append(p.Instances, planned)
 		if planned.Done {
 			p.Done++
@@ -200,7 +205,7 @@ func newPlan(ctx context.Context, j *Job, images *dryrun.Images) (plan, error) {
 	if err != nil {
 		return p, err
 	}
-	p.Attempts, p.Missing = cfg.Run.Attempts, j.missingAttempts()
+	p.Attempts = cfg.Run.Attempts
 	p.Cost = planCost(cfg, facts, p.Missing)
 	if images != nil {
 		p.Images = *images
@@ -236,18 +241,6 @@ func newPlan(ctx context.Context, j *Job, images *dryrun.Images) (plan, error) {
 		capabilities,
 	)
 	return p, cfg.Locate(err)
-}
-
-// resumable returns the attempts of an instance that --resume-attempts resumes.
-func (j *Job) resumable(id string) (attempts []plannedAttempt) {
-	if !j.Config.Run.ResumeAttempts || j.Options.RedoExisting {
-		return nil
-	}
-	in, _ := j.EarlierRun.Find(id)
-	for _, a := range runner.ResumableAttempts(in, j.Config.Run.Attempts) {
-		attempts = append(attempts, plannedAttempt{a.Number, a.Totals().Steps})
-	}
-	return attempts
 }
 
 // planCost computes the ceilings for a number of attempts from the cost limit of one attempt. The
@@ -303,21 +296,15 @@ func planCapabilities(cfg *configs.Resolved, profile string, capabilities agent.
 // text returns the capabilities as text.
 func (p capabilityPlan) text() string {
 	var parts []string
-	for _, group := range []struct {
-		name  string
-		names []string
-	}{{"tools", p.Tools}, {"those of MCP servers", p.MCP}, {"skills", p.Skills}} {
-		if len(group.names) > 0 {
-			parts = append(parts, group.name+" "+strings.Join(group.names, ", "))
+	for i, names := range [][]string{p.Tools, p.MCP, p.Skills} {
+		if len(names) > 0 {
+			parts = append(parts, []string{"tools ", "those of MCP servers ", "skills "}[i]+strings.Join(names, ", "))
 		}
 	}
 	if p.Notes != "" {
 		parts = append(parts, "notes by "+p.Notes)
 	}
-	if len(parts) == 0 {
-		return "bash alone"
-	}
-	return strings.Join(parts, "; ")
+	return cmp.Or(strings.Join(parts, "; "), "bash alone")
 }
 
 // text returns the plan as text.
@@ -325,18 +312,19 @@ func (p plan) text() string {
 	var s dryrun.PlanText
 	line := s.Line
 	s.WriteString("dry run: nothing is started, and no model is called\n\n")
-	for i, e := range p.Datasets {
-		line(dryrun.LineLabel(i, "dataset"), "%s", rows.FormatSource(e))
+	s.Datasets(p.Datasets)
+	instances := fmt.Sprintf("%d of %d", p.Selected, p.Rows)
+	if p.Attempts > 1 {
+		instances += fmt.Sprintf("; %s each, %d of them to run", text.Count(p.Attempts, "attempt"), p.Missing)
+	} else if p.Done > 0 {
+		instances += fmt.Sprintf("; %d have a result already, %d to run", p.Done, p.Selected-p.Done)
 	}
-	line("instances", "%s", instancesText(p))
+	line("instances", "%s", instances)
 	line("sandboxes", "%s, %s at once", p.Sandbox, text.Count(p.Workers, "instance"))
 	if v := p.Verdicts; v != nil {
 		line("verdicts", "%s", verdictsText(*v, p))
 	}
-	if p.Images.Distinct > 0 {
-		line("images", "%s", dryrun.FormatImages(p.Images))
-		line("disk", "%s", dryrun.FormatDisk(p.Images))
-	}
+	s.Images(p.Images)
 	line("model", "%s", modelText(p.Model))
 	if a := p.Capabilities; a != nil {
 		if a.Profile != "" {
@@ -378,17 +366,6 @@ func (p plan) text() string {
 	return s.String()
 }
 
-// instancesText describes how many instances and attempts will run.
-func instancesText(p plan) string {
-	line := fmt.Sprintf("%d of %d", p.Selected, p.Rows)
-	if p.Attempts > 1 {
-		line += fmt.Sprintf("; %s each, %d of them to run", text.Count(p.Attempts, "attempt"), p.Missing)
-	} else if p.Done > 0 {
-		line += fmt.Sprintf("; %d have a result already, %d to run", p.Done, p.Selected-p.Done)
-	}
-	return line
-}
-
 // verdictsText describes how submissions will be evaluated.
 func verdictsText(v verdictPlan, p plan) string {
 	switch {
@@ -413,16 +390,13 @@ func modelText(m modelPlan) string {
 		}
 		return m.Route + " of " + strings.Join(models, "; ")
 	}
-	if m.Class == noModel {
+	switch m.Class {
+	case noModel:
 		return "none: the agent is " + m.Name
-	}
-	if m.Class == "scripted" {
+	case "scripted":
 		return "none: the replies are scripted, and come from a file"
 	}
-	text := m.Name + ", class " + m.Class
-	if m.Name == "" {
-		text = "none is named, class " + m.Class
-	}
+	text := cmp.Or(m.Name, "none is named") + ", class " + m.Class
 	if m.BaseURL != "" {
 		text += ", at " + m.BaseURL
 	}
@@ -459,12 +433,11 @@ func (p sweepPlan) text() string {
 	attempts, total := 0, new(float64)
 	for _, c := range p.Combinations {
 		rows = append(rows, []string{c.Name, fmt.Sprint(c.Plan.Missing), ceilingText(c.Plan.Cost.Ceiling)})
-		attempts += c.Plan.Missing
-		if total != nil && c.Plan.Cost.Ceiling != nil {
-			*total += *c.Plan.Cost.Ceiling
-		} else {
+		if attempts += c.Plan.Missing; total == nil || c.Plan.Cost.Ceiling == nil {
 			total = nil
+			continue
 		}
+		*total += *c.Plan.Cost.Ceiling
 	}
 	rows = append(rows, []string{"total", fmt.Sprint(attempts), ceilingText(total)})
 	b.WriteString(cmdutil.FormatColumns(rows))

@@ -3,9 +3,17 @@ package bench
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
+	"time"
+
+	"github.com/minibench/mini/cmd/mini/internal/system/doctor"
+	"github.com/minibench/mini/env/docker/imagestore"
 
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/agent/events"
@@ -20,6 +28,7 @@ import (
 	modelopen "github.com/minibench/mini/model/open"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/batch"
+	"github.com/minibench/mini/runner/control"
 	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/runner/replay"
 	"github.com/minibench/mini/runner/runs"
@@ -43,17 +52,21 @@ type Job struct {
 	Branch *runner.Branch
 	// obstacle is the error that would prevent the run from starting. Only dry runs set it.
 	obstacle error
+	// ungradable are the ids of the rows that --eval cannot grade, and ungradableWhy is the reason.
+	ungradable    map[string]bool
+	ungradableWhy string
 
 	// The other fields are set while the job runs.
 
 	label     string             // precedes instance ids in the display; "" without a sweep
 	show      func(runner.Event) // shows the events of the job
+	redact    func([]byte) []byte
 	tools     *setup.Tools
 	sandboxes *envopen.Sandboxes
 	folder    *runner.Folder
 	log       atomic.Pointer[runner.EventLog]
 	ctl       *controller
-	ev        *evaluation
+	evaluator *evaluate.Evaluator // nil without --eval
 	batch     *runner.Batch
 	changed   []string // settings that an earlier session had otherwise
 	sum       runs.Summary
@@ -68,7 +81,15 @@ func (j *Job) Run(ctx context.Context, a *app.App) error { return runJobs(ctx, a
 func runJobs(ctx context.Context, a *app.App, jobs []*Job) (err error) {
 	first := jobs[0]
 	setLabels(jobs)
-	display := progress.New(first.Progress, a.Streams, runInfo(jobs))
+	info := progress.RunInfo{
+		Dataset: first.Input.Dataset.Name, Model: modelsText(jobs), Folder: first.topFolder(), HasVerdicts: first.Config.Run.Eval,
+	}
+	for _, j := range jobs {
+		for _, in := range first.Input.Rows {
+			info.IDs = append(info.IDs, j.label+in.ID)
+		}
+	}
+	display := progress.New(first.Progress, a.Streams, info)
 	defer display.Close()
 	if first.Config.Run.Eval {
 		if err := eval.PrepareCache(first.Config.Eval.Cache); err != nil {
@@ -78,7 +99,12 @@ func runJobs(ctx context.Context, a *app.App, jobs []*Job) (err error) {
 	if first.Options.events == "-" {
 		return usage.Errorf("--events -: stdout has the results of a batch; name a file")
 	}
-	eventLog, err := cmdutil.OpenEventLog(first.Options.events, a.Streams, redactAll(jobs))
+	eventLog, err := cmdutil.OpenEventLog(first.Options.events, a.Streams, func(line []byte) []byte {
+		for _, j := range jobs {
+			line = j.redact(line)
+		}
+		return line
+	})
 	if err != nil {
 		return err
 	}
@@ -86,7 +112,7 @@ func runJobs(ctx context.Context, a *app.App, jobs []*Job) (err error) {
 	notes := notesWriter(a.Err, len(jobs))
 	merged := &mergedEvents{show: display.Event, runs: make([]mergedRun, len(jobs))}
 	for i, j := range jobs {
-		j.show = merged.from(i, j.label)
+		j.show, j.redact = merged.from(i, j.label), envopen.Redact(j.Config)
 		defer j.close()
 	}
 	// Connect to the engine before creating a folder: if no engine responds, no
@@ -106,17 +132,22 @@ func runJobs(ctx context.Context, a *app.App, jobs []*Job) (err error) {
 		}
 	}
 	first.Models.OnLimits(progress.ProviderEvents(first.log.Load().Emit)) // the jobs share the limits
-	display.Controller = first.ctl
-	if first.combination != nil {
-		display.Controller = sweepController(jobs)
+	display.Controller = liveController(jobs)
+	for _, j := range jobs {
+		if err == nil {
+			err = j.located(j.startSession())
+		}
 	}
-	if err = startSessions(jobs); err == nil {
+	if err == nil {
 		err = printStart(display.Writer(), jobs)
 	}
 	if err == nil {
 		batches := make([]*runner.Batch, len(jobs))
 		for i, j := range jobs {
-			j.warnOfChanges()
+			if len(j.changed) > 0 {
+				text := "an earlier session in this folder had another " + strings.Join(j.changed, " and another ") + "; its results stay"
+				j.log.Load().Emit(runner.Event{Type: runner.Warning, Text: text})
+			}
 			batches[i] = j.batch
 		}
 		var summaries []runs.Summary
@@ -128,7 +159,11 @@ func runJobs(ctx context.Context, a *app.App, jobs []*Job) (err error) {
 		err = usage.Wrap(err)
 	}
 	for _, j := range jobs {
-		err = j.finishEvaluation(err)
+		if j.evaluator != nil {
+			verdicts, evalErr := j.evaluator.Close()
+			j.evaluated = &verdicts
+			err = errors.Join(err, evalErr, j.folder.UpdateVerdicts())
+		}
 	}
 	for _, j := range jobs {
 		err = errors.Join(err, j.ctl.server.Close())
@@ -196,14 +231,17 @@ func (j *Job) open(ctx context.Context, notes, display io.Writer, eventLog *cmdu
 		j.show(e)
 		j.ctl.state.Update(e)
 	})
-	log.Redact = envopen.Redact(j.Config)
+	log.Redact = j.redact
 	j.log.Store(log)
-	j.ctl.listen(log)
-	if j.ev, err = j.openEvaluation(ctx, notes, j.sandboxes, j.folder, log); err != nil {
-		return err
+	if j.ctl.server, err = control.Listen(j.folder.Dir, j.ctl); err != nil { // the run continues
+		j.ctl.server = nil
+		log.Emit(runner.Event{Type: runner.Warning, Text: "mini ctl does not reach this run: " + err.Error()})
 	}
 	if err := j.newBatch(log); err != nil {
 		return usage.Wrap(err)
+	}
+	if err := j.openEvaluation(ctx, notes, display); err != nil {
+		return err
 	}
 	if err := j.installAgent(); err != nil {
 		return err
@@ -221,10 +259,6 @@ func (j *Job) open(ctx context.Context, notes, display io.Writer, eventLog *cmdu
 			}
 			return eventLog.NewBus(in, attempt)
 		}
-	}
-	if j.ev != nil {
-		j.batch.Evaluate, j.batch.EvaluationWorkers = j.ev.job, eval.WorkerCount(j.Config.Eval.Workers)
-		j.batch.OnAttemptsEnd = func(pending int) { printPending(display, pending) }
 	}
 	return nil
 }
@@ -246,7 +280,10 @@ func (j *Job) newBatch(log *runner.EventLog) error {
 	c := j.Config.Run
 	j.batch = &runner.Batch{
 		Folder: j.folder, Agent: j.Agent, Sandboxes: j.sandboxes, Models: j.Models, ModelName: modelopen.Name(j.Config), Header: header, Log: log,
-		NewApprover: newApprover, NewTools: j.tools.ForAttempt, Control: &j.ctl.control,
+		NewApprover: newApprover, Control: &j.ctl.control,
+		NewTools: func(in datasets.Instance, dir string) (agent.ToolServer, error) {
+			return j.tools.Server(setup.AttemptPaths{Instance: in, Dir: dir})
+		},
 		Workers: c.Workers, Repetitions: c.Attempts, MaxTries: c.MaxTries, MaxProviderFailures: c.MaxProviderFailures,
 		MaxDisruptions: j.Config.Environment.Kubernetes.DisruptionRetries,
 		Budget:         runner.Budget{Cost: c.TotalCostLimit, Calls: c.TotalCallLimit},
@@ -254,16 +291,6 @@ func (j *Job) newBatch(log *runner.EventLog) error {
 		Sync: c.Fsync, KeepSandbox: envopen.KeepRule(c.Keep),
 	}
 	return nil
-}
-
-// finishEvaluation writes the summaries of the verdicts. It returns runErr and its own errors.
-func (j *Job) finishEvaluation(runErr error) error {
-	if j.ev == nil {
-		return runErr
-	}
-	verdicts, err := j.ev.evaluator.Close()
-	j.evaluated = &verdicts
-	return errors.Join(runErr, err, j.folder.UpdateVerdicts())
 }
 
 // close closes what is open, except the sandboxes.
@@ -289,38 +316,75 @@ func closeSandboxes(jobs []*Job) (err error) {
 	return err
 }
 
-// redactAll returns a function that removes the secrets of all jobs.
-func redactAll(jobs []*Job) func([]byte) []byte {
-	var redact []func([]byte) []byte
-	for _, j := range jobs {
-		if f := envopen.Redact(j.Config); f != nil {
-			redact = append(redact, f)
-		}
-	}
-	return func(line []byte) []byte {
-		for _, f := range redact {
-			line = f(line)
-		}
-		return line
-	}
-}
-
-// runInfo describes the jobs for the display.
-func runInfo(jobs []*Job) progress.RunInfo {
-	first := jobs[0]
-	info := progress.RunInfo{
-		Dataset: first.Input.Dataset.Name, Model: modelsText(jobs), Folder: first.topFolder(), HasVerdicts: first.Config.Run.Eval,
-	}
-	for _, j := range jobs {
-		for _, in := range first.Input.Rows {
-			info.IDs = append(info.IDs, j.label+in.ID)
-		}
-	}
-	return info
-}
-
 // isComplete reports whether every instance has a result and, with --eval, whether every
 // submission has a verdict.
 func (j *Job) isComplete() bool {
 	return j.sum.Complete() && (j.evaluated == nil || j.evaluated.IsComplete())
+}
+
+// controller executes the requests of the live view and of mini ctl, and reports the status of
+// the run.
+type controller struct {
+	folder  *runner.Folder
+	control runner.Control
+	state   *batch.State
+	models  *modelopen.Models
+	images  *imagestore.Store // nil without a container engine
+	server  *control.Server
+}
+
+// Execute implements control.Controller.
+func (c *controller) Execute(request runner.ControlRequest) (string, error) {
+	text, err := c.control.Do(request)
+	if unknown, ok := errors.AsType[*runner.UnknownTaskError](err); ok {
+		if near := configs.ClosestName(request.TaskID, unknown.Known); near != "" {
+			err = fmt.Errorf("%w; did you mean %s?", err, near)
+		}
+	}
+	return text, err
+}
+
+// Status implements control.Controller.
+func (c *controller) Status(context.Context) control.Status {
+	s := control.Status{Run: c.folder.Dir, PID: os.Getpid()}
+	if path, err := filepath.Abs(s.Run); err == nil {
+		s.Run = path
+	}
+	if queue, ok := c.control.QueueStatus(); ok {
+		s.Queue = &queue
+	}
+	s.SetBatch(c.state, time.Now())
+	s.Providers, s.Disk = c.Resources()
+	return s
+}
+
+// Resources returns the state of providers and disks.
+func (c *controller) Resources() ([]control.Provider, control.Disk) {
+	providers := []control.Provider{}
+	for _, e := range c.models.Limiters.States() {
+		providers = append(providers, control.Provider{Endpoint: progress.Host(e.BaseURL), ProviderState: progress.ProviderState(e.State)})
+	}
+	return providers, c.disk()
+}
+
+// disk returns the free space for the run folder and for the engine and, with a budget for images,
+// that budget and the space that images use. Unknown figures are nil.
+func (c *controller) disk() (disk control.Disk) {
+	if n, ok := doctor.FreeSpace(c.folder.Dir); ok {
+		disk.RunFree = &n
+	}
+	if c.images == nil {
+		return disk
+	}
+	s := c.images.Status()
+	if s.FreeKnown {
+		disk.EngineFree = &s.Free
+	}
+	if s.Budget > 0 {
+		disk.ImageBudget = &s.Budget
+		if s.Used >= 0 {
+			disk.Images = &s.Used
+		}
+	}
+	return disk
 }

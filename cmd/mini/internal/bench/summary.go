@@ -15,23 +15,11 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/eval"
 	"github.com/minibench/mini/cmd/mini/internal/ui"
-	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/version"
 	modelopen "github.com/minibench/mini/model/open"
-	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/runs"
 )
-
-// startSessions writes the manifests of all jobs.
-func startSessions(jobs []*Job) error {
-	for _, j := range jobs {
-		if err := j.startSession(); err != nil {
-			return j.located(err)
-		}
-	}
-	return nil
-}
 
 // startSession writes the manifest.
 func (j *Job) startSession() error {
@@ -54,16 +42,6 @@ func (j *Job) startSession() error {
 		Environment: runs.ClassAndName{Class: j.sandboxes.Class, Name: j.Config.Environment.Image},
 	}, config)
 	return err
-}
-
-// warnOfChanges emits a warning if an earlier session in the folder had other settings.
-func (j *Job) warnOfChanges() {
-	if len(j.changed) > 0 {
-		j.log.Load().Emit(runner.Event{
-			Type: runner.Warning,
-			Text: "an earlier session in this folder had another " + strings.Join(j.changed, " and another ") + "; its results stay",
-		})
-	}
 }
 
 // printStart prints the heading of jobs: what runs, the folder of its files, and which combinations
@@ -109,7 +87,13 @@ func finishJobs(ctx context.Context, a *app.App, all []*Job, runErr error) (err 
 		res, scoreErr := all[0].jsonResult()
 		err = errors.Join(err, scoreErr, json.NewEncoder(a.Out).Encode(res))
 	default:
-		err = errors.Join(err, all[0].printSummary(a.Out))
+		j := all[0]
+		err = errors.Join(err, ui.PrintSummary(a.Out, j.sum, j.Dir, instanceIDs(j.Input.Rows), j.resumeHint()))
+		if v := j.evaluated; v != nil && len(v.Records) == 0 && len(v.Unfinished) > 0 {
+			_, printErr := fmt.Fprintf(a.Out, "\nno verdict yet on %s\n", text.Count(len(v.Unfinished), "submission"))
+			err = errors.Join(err, printErr)
+		}
+		err = errors.Join(err, j.printKept(a.Out))
 	}
 	if err != nil || runErr != nil {
 		return err
@@ -128,11 +112,6 @@ func finishJobs(ctx context.Context, a *app.App, all []*Job, runErr error) (err 
 	return reasons[max(0, i)]
 }
 
-// printSummary prints the summary of a single run.
-func (j *Job) printSummary(w io.Writer) error {
-	return errors.Join(ui.PrintSummary(w, j.sum, j.Dir, instanceIDs(j.Input.Rows), j.resumeHint()), j.printPending(w), printKept(w, j.sum.KeptSandboxes, j.sandboxes.Class, j.Dir))
-}
-
 // incomplete returns the error that reports why results are missing; nil if the job is complete,
 // even if it was interrupted at the end.
 func (j *Job) incomplete(ctx context.Context) error {
@@ -146,8 +125,15 @@ func (j *Job) incomplete(ctx context.Context) error {
 	case j.sum.Drained:
 		return j.located(fmt.Errorf("%w: the run was drained; %s", cmdutil.ErrIncomplete, j.resumeHint()))
 	case j.sum.BudgetExhausted:
+		var budgets, doubled []string
+		if cost := j.Config.Run.TotalCostLimit; cost > 0 {
+			budgets, doubled = append(budgets, fmt.Sprintf("run.total_cost_limit: $%v", cost)), append(doubled, "--total-cost-limit", fmt.Sprint(2*cost))
+		}
+		if calls := j.Config.Run.TotalCallLimit; calls > 0 {
+			budgets, doubled = append(budgets, fmt.Sprintf("run.total_calls: %d", calls)), append(doubled, "--total-calls", fmt.Sprint(2*calls))
+		}
 		return fmt.Errorf("%w: the run's budget is spent (%s); to continue with twice as much:\n    %s",
-			cmdutil.ErrIncomplete, budgetText(j.Config.Run), j.resumeCommand(doubledBudget(j.Config.Run)...))
+			cmdutil.ErrIncomplete, strings.Join(budgets, ", "), j.resumeCommand(doubled...))
 	}
 	return cmdutil.ErrIncomplete
 }
@@ -172,38 +158,6 @@ func (j *Job) resumeCommand(further ...string) string {
 		args[i] = text.ShellQuote(arg)
 	}
 	return strings.Join(args, " ")
-}
-
-// doubledBudget returns the arguments that double the budgets of a run.
-func doubledBudget(r configs.Run) (args []string) {
-	if r.TotalCostLimit > 0 {
-		args = append(args, "--total-cost-limit", fmt.Sprint(2*r.TotalCostLimit))
-	}
-	if r.TotalCallLimit > 0 {
-		args = append(args, "--total-calls", fmt.Sprint(2*r.TotalCallLimit))
-	}
-	return args
-}
-
-// budgetText lists the budgets of a run with their settings.
-func budgetText(r configs.Run) string {
-	var budgets []string
-	if r.TotalCostLimit > 0 {
-		budgets = append(budgets, fmt.Sprintf("run.total_cost_limit: $%v", r.TotalCostLimit))
-	}
-	if r.TotalCallLimit > 0 {
-		budgets = append(budgets, fmt.Sprintf("run.total_calls: %d", r.TotalCallLimit))
-	}
-	return strings.Join(budgets, ", ")
-}
-
-// printPending prints the number of submissions without a verdict if no submission has one.
-func (j *Job) printPending(w io.Writer) error {
-	if j.evaluated == nil || len(j.evaluated.Records) > 0 || len(j.evaluated.Unfinished) == 0 {
-		return nil
-	}
-	_, err := fmt.Fprintf(w, "\nno verdict yet on %s\n", text.Count(len(j.evaluated.Unfinished), "submission"))
-	return err
 }
 
 // jsonResult returns the value that --json prints for a run. If it cannot read the score, it omits the score
@@ -231,15 +185,15 @@ func (j *Job) jsonResult() (map[string]any, error) {
 
 // printKept prints the number of attempts with kept sandboxes. It adds how to open and remove the
 // containers or, without containers, where mini has named the folders.
-func printKept(w io.Writer, kept int, class, dir string) error {
-	if kept == 0 {
+func (j *Job) printKept(w io.Writer) error {
+	if j.sum.KeptSandboxes == 0 {
 		return nil
 	}
 	hint := "their folders are named above, and in events.jsonl"
-	if class == "docker" {
-		hint = fmt.Sprintf("mini shell --run %[1]s INSTANCE opens one, mini clean --kept --run %[1]s removes them", text.ShellQuote(dir))
+	if j.sandboxes.Class == "docker" {
+		hint = fmt.Sprintf("mini shell --run %[1]s INSTANCE opens one, mini clean --kept --run %[1]s removes them", text.ShellQuote(j.Dir))
 	}
-	_, err := fmt.Fprintf(w, "\nkept   %s; %s\n", text.Count(kept, "attempt"), hint)
+	_, err := fmt.Fprintf(w, "\nkept   %s; %s\n", text.Count(j.sum.KeptSandboxes, "attempt"), hint)
 	return err
 }
 

@@ -139,7 +139,7 @@ func (j *Job) runTasks(ctx context.Context) error {
 			return j.sandboxes.StartContainer(ctx, c, 0)
 		},
 		Images: j.images(),
-		Lookup: lookupTaskVariable(j.Config), Redact: envopen.Redact(j.Config), Folder: j.folder, Log: j.log.Load(), SigningKey: key,
+		Lookup: lookupTaskVariable(j.Config), Redact: j.redact, Folder: j.folder, Log: j.log.Load(), SigningKey: key,
 		Repeated: j.Config.Run.Attempts > 1,
 		RunID:    eval.DefaultRunID, Model: modelopen.Name(j.Config), MiniVersion: version.Version,
 	}}

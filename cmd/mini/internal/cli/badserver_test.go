@@ -9,6 +9,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/model/fake/vllm"
 )
 
 // newUntrusted starts a TLS server whose certificate no client trusts.
@@ -27,6 +30,12 @@ func withFaults(handler http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", handler)
 	mux.Handle("/leaky/", leaky())
+	mux.Handle("/vllm/", http.StripPrefix("/vllm", &vllm.Server{Drift: 1, Reply: func(_ string, messages []model.Message) string {
+		if len(messages) > 4 {
+			return "That was all.\n```bash\necho COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; echo patch\n```"
+		}
+		return "First look around.\n```bash\necho something\n```"
+	}}))
 	mux.HandleFunc("/page/", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		_, _ = fmt.Fprint(w, "<!doctype html><title>Welcome</title>")

@@ -13,7 +13,7 @@ type flagGroup struct{ title, flags string }
 // runGroups are the groups of flags of commands about batches and evaluations.
 var runGroups = []flagGroup{
 	{"Choose instances", "subset split instance filter slice shuffle seed predictions skip-unknown trust-verdicts"},
-	{"Agent and model", "config agent model local profile model-class replies vary"},
+	{"Agent and model", "config agent model local profile model-class replies tokens vary"},
 	{"Sandbox", "environment-class network task-env empty-folder keep image-budget allow-destructive kubernetes"},
 	{"Limits", "workers attempts cost-limit total-cost-limit total-calls max-consecutive-provider-failures no-autosubmit"},
 	{"Evaluate", "eval eval-workers timeout eval-network run-id rerun-failed cache"},
@@ -29,7 +29,7 @@ var flagGroups = map[string][]flagGroup{
 		{"Choose attempts", "select resolved verdict class repo model exclude-flagged flags"},
 		{"Bounds", "max-tokens tokenizer max-steps min-steps max-format-errors max-per-instance min-per-instance dedupe"},
 		{"Safety", "secrets allow-test-split"},
-		{"Rows", "format reasoning format-errors tool-arguments completion split split-by seed"},
+		{"Rows", "format reasoning format-errors tool-arguments completion segments split split-by seed"},
 		{"Output", "output parquet shard-rows shard-size force workers json help"},
 	},
 }

@@ -49,20 +49,19 @@ func AddEventsFlag(f *pflag.FlagSet, path *string) {
 // folder, or a pipe without a reader, is an error. redact removes secrets from a line; redact may
 // be nil.
 func OpenEventLog(path string, s Streams, redact func([]byte) []byte) (*EventLog, error) {
-	var l *EventLog
-	switch path {
-	case "":
+	if path == "" {
 		return nil, nil //nolint:nilnil // a nil log discards events
-	case "-":
-		l = &EventLog{name: "stdout", writer: events.NewWriter(redactingWriter{s.Out, redact})}
-	default:
-		f, err := createEventFile(path)
-		if err != nil {
+	}
+	l := &EventLog{name: "stdout", stderr: s.Err}
+	w := s.Out
+	if path != "-" {
+		var err error
+		if l.file, err = createEventFile(path); err != nil {
 			return nil, err
 		}
-		l = &EventLog{name: path, writer: events.NewWriter(redactingWriter{f, redact}), file: f}
+		l.name, w = path, l.file
 	}
-	l.stderr = s.Err
+	l.writer = events.NewWriter(redactingWriter{w, redact})
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	return l, nil
 }
@@ -79,10 +78,8 @@ func (r redactingWriter) Write(line []byte) (int, error) {
 	if r.redact != nil {
 		clean = r.redact(line)
 	}
-	if _, err := r.w.Write(clean); err != nil {
-		return 0, err
-	}
-	return len(line), nil
+	_, err := r.w.Write(clean)
+	return len(line), err
 }
 
 // createEventFile creates a new file, or opens a pipe or device without blocking.

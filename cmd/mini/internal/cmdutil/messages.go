@@ -83,44 +83,45 @@ func (m *Messages) Release() {
 	}
 }
 
-// heldWriter holds text until Release. The view shows the same facts in its own form.
-type heldWriter struct{ *Messages }
-
-// Write implements io.Writer.
-func (h heldWriter) Write(p []byte) (int, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	switch {
-	case h.divert == nil:
-	case bytes.Count(h.held.Bytes(), []byte("\n")) >= MaxHeldLines:
-		h.dropped++
-	default:
-		h.held.Write(p)
-	}
-	return len(p), nil
+// viewWriter calls write, which may use the fields of m.
+type viewWriter struct {
+	m     *Messages
+	write func(p []byte) (int, error)
 }
 
-// undivertedWriter drops text while a view is active, which shows the same facts.
-type undivertedWriter struct{ *Messages }
-
 // Write implements io.Writer.
-func (u undivertedWriter) Write(p []byte) (int, error) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.divert != nil {
+func (v viewWriter) Write(p []byte) (int, error) {
+	v.m.mu.Lock()
+	defer v.m.mu.Unlock()
+	return v.write(p)
+}
+
+// DirectWriter returns a writer that writes to the underlying writer even while a view is active.
+func (m *Messages) DirectWriter() io.Writer { return viewWriter{m, m.W.Write} }
+
+// UndivertedWriter returns a writer that drops text while a view is active, which shows the same facts.
+func (m *Messages) UndivertedWriter() io.Writer {
+	return viewWriter{m, func(p []byte) (int, error) {
+		if m.divert != nil {
+			return len(p), nil
+		}
+		return m.W.Write(p)
+	}}
+}
+
+// HoldWriter returns a writer that holds text until Release; see MaxHeldLines. The view shows the same
+// facts in its own form. Without a view, the writer drops the text.
+func (m *Messages) HoldWriter() io.Writer {
+	return viewWriter{m, func(p []byte) (int, error) {
+		switch {
+		case m.divert == nil:
+		case bytes.Count(m.held.Bytes(), []byte("\n")) >= MaxHeldLines:
+			m.dropped++
+		default:
+			m.held.Write(p)
+		}
 		return len(p), nil
-	}
-	return u.W.Write(p)
-}
-
-// directWriter writes to the underlying writer even while lines are diverted.
-type directWriter struct{ *Messages }
-
-// Write implements io.Writer.
-func (d directWriter) Write(p []byte) (int, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.W.Write(p)
+	}}
 }
 
 // FormatNote prefixes text with "mini: ", wraps it to TextWidth and indents the other lines.
@@ -150,13 +151,3 @@ func PrintOutside(w io.Writer, cfg *configs.Resolved) {
 
 // TextWidth is the width of wrapped text in columns.
 const TextWidth = 80
-
-// DirectWriter returns a writer that writes to the underlying writer even while a view is active.
-func (m *Messages) DirectWriter() io.Writer { return directWriter{m} }
-
-// UndivertedWriter returns a writer that drops text while a view is active.
-func (m *Messages) UndivertedWriter() io.Writer { return undivertedWriter{m} }
-
-// HoldWriter returns a writer that holds text until Release; see MaxHeldLines. Without a view, the
-// writer drops the text.
-func (m *Messages) HoldWriter() io.Writer { return heldWriter{m} }

@@ -38,9 +38,22 @@ func New(a *app.App) *cobra.Command {
 // configuration.
 var BuiltinConfigByKind = map[string]string{"bench": "swebench", "task": "mini"}
 
+// baseOf returns the name of the built-in configuration of mini bench, or of mini itself.
+func baseOf(bench bool) string {
+	if bench {
+		return BuiltinConfigByKind["bench"]
+	}
+	return BuiltinConfigByKind["task"]
+}
+
+// ShowOptions are the flags of mini config show.
+type ShowOptions struct {
+	settings.Flags
+	json bool
+}
+
 func newConfigShow(a *app.App) *cobra.Command {
-	o := &settings.Flags{}
-	var asJSON bool
+	o := &ShowOptions{}
 	cmd := &cobra.Command{
 		Use:   "show [bench|task] [KEY...]",
 		Short: "Show settings and their origins",
@@ -51,26 +64,26 @@ origin of each value in a comment. KEY selects a setting or a section.`,
   mini config show environment
   mini config show task agent.step_limit -c mine.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			kind := "bench"
+			base := baseOf(true)
 			if len(args) > 0 && BuiltinConfigByKind[args[0]] != "" {
-				kind, args = args[0], args[1:]
+				base, args = BuiltinConfigByKind[args[0]], args[1:]
 			}
-			return showConfig(cmd.Context(), a, o, kind, args, asJSON)
+			return showConfig(cmd.Context(), a, o, base, args)
 		},
 	}
 	f := cmd.Flags()
 	o.AddFlags(f)
 	f.IntP("workers", "w", 1, "number of instances to run in parallel")
-	f.BoolVar(&asJSON, "json", false, "print a list of {key, value, origin}")
+	f.BoolVar(&o.json, "json", false, "print a list of {key, value, origin}")
 	return cmd
 }
 
-func showConfig(ctx context.Context, a *app.App, o *settings.Flags, kind string, keys []string, asJSON bool) error {
-	cfg, err := a.ConfigWithoutModel(ctx, o, BuiltinConfigByKind[kind])
+func showConfig(ctx context.Context, a *app.App, o *ShowOptions, base string, keys []string) error {
+	cfg, err := a.ConfigWithoutModel(ctx, &o.Flags, base)
 	if err != nil {
 		return err
 	}
-	if asJSON {
+	if o.json {
 		entries, err := cfg.Entries(keys...)
 		if err != nil {
 			return err
@@ -226,4 +239,42 @@ func checkPrompts(cfg *configs.Resolved) []error {
 		errs[i] = cfg.Locate(err)
 	}
 	return errs
+}
+
+// ProfilesOptions are the flags of mini config profiles.
+type ProfilesOptions struct{ json bool }
+
+func newConfigProfiles(a *app.App) *cobra.Command {
+	o := &ProfilesOptions{}
+	cmd := &cobra.Command{
+		Use:   "profiles",
+		Short: "List profiles for --profile",
+		Long: `Lists the profiles that mini and mini bench accept with --profile: the built-in
+ones, and the YAML files in the folder "profiles" beside your config.yaml. Your
+profile overrides a built-in one of the same name. To show the settings of a
+profile, run mini config show --profile NAME.`,
+		Example: "  mini config profiles\n  mini config show task --profile coder",
+		Args:    cmdutil.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			profiles, err := configs.Profiles(configs.ProfileDirs()...)
+			if err != nil {
+				return usage.Wrap(err)
+			}
+			if o.json {
+				return cmdutil.WriteJSON(a.Out, profiles)
+			}
+			var b strings.Builder
+			for _, p := range profiles {
+				origin := ""
+				if p.Path != "" {
+					origin = "  (" + p.Path + ")"
+				}
+				fmt.Fprintf(&b, "%-12s %s\n", p.Name, p.Description+origin)
+			}
+			_, err = io.WriteString(a.Out, cmdutil.Sanitize(b.String()))
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&o.json, "json", false, "print a list of {name, about, path}")
+	return cmd
 }

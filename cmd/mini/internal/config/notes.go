@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,20 +17,19 @@ import (
 	"github.com/minibench/mini/agent/tools/memory"
 	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
-	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/usage"
 	"github.com/minibench/mini/runner/setup"
 )
 
-// notesOptions are the flags of mini notes and its subcommands.
-type notesOptions struct {
+// NotesOptions are the flags of mini notes and its subcommands.
+type NotesOptions struct {
 	dir, path, category string
-	json, yes           bool
+	json                bool
 }
 
 // NewNotes returns the command mini notes.
 func NewNotes(a *app.App) *cobra.Command {
-	o := &notesOptions{}
+	o := &NotesOptions{}
 	cmd := &cobra.Command{
 		Use:   "notes",
 		Short: "List, add and remove the notes of models",
@@ -40,65 +40,26 @@ them in your state folder, not in the folder that they are about.`,
   mini notes add --category build "make helper comes first"
   mini notes remove 3`,
 		Args: cmdutil.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return o.list(a) },
+		RunE: func(*cobra.Command, []string) error { return listNotes(a, o) },
 	}
 	f := cmd.PersistentFlags()
-	f.SortFlags = false
 	f.StringVar(&o.dir, "dir", "", "`DIR` that the notes are about (default: the current folder)")
 	f.StringVar(&o.path, "file", "", "`FILE` of notes, for example RUN/ID/attempts/1/notes.json")
 	f.BoolVar(&o.json, "json", false, "print JSON")
-	o.categoryFlag(cmd, "only notes of category `C`")
-	cmd.AddCommand(o.newList(a), o.newAdd(a), o.newRemove(a), o.newClear(a), o.newPath(a))
-	return cmd
-}
-
-// categoryFlag adds --category, whose meaning depends on the subcommand.
-func (o *notesOptions) categoryFlag(cmd *cobra.Command, help string) {
-	cmd.Flags().StringVar(&o.category, "category", "", help)
-}
-
-func (o *notesOptions) newList(a *app.App) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "list", Short: "List notes by category", Example: "  mini notes list --json", Args: cmdutil.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return o.list(a) },
-	}
-	o.categoryFlag(cmd, "only notes of category `C`")
-	return cmd
-}
-
-func (o *notesOptions) newAdd(a *app.App) *cobra.Command {
-	cmd := &cobra.Command{
+	cmd.Flags().StringVar(&o.category, "category", "", "only notes of category `C`")
+	add := &cobra.Command{
 		Use: "add TEXT", Short: "Add a note for models",
 		Example: `  mini notes add --category style "errors are wrapped once"
   git log -3 | mini notes add -`,
 		Args: cmdutil.ExactlyOne("a text in quotes, or - for stdin"),
-		RunE: func(cmd *cobra.Command, args []string) error { return o.add(cmd, a, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error { return addNote(cmd.Context(), a, o, args[0]) },
 	}
-	o.categoryFlag(cmd, "category `C` of the note, one word (default general)")
-	return cmd
-}
-
-func (o *notesOptions) newRemove(a *app.App) *cobra.Command {
-	return &cobra.Command{
+	add.Flags().StringVar(&o.category, "category", "", "category `C` of the note, one word (default general)")
+	cmd.AddCommand(add, &cobra.Command{
 		Use: "remove ID", Short: "Remove a note", Example: "  mini notes remove 3",
 		Args: cmdutil.ExactlyOne("the number of a note"),
-		RunE: func(cmd *cobra.Command, args []string) error { return o.remove(cmd, a, args[0]) },
-	}
-}
-
-func (o *notesOptions) newClear(a *app.App) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "clear", Short: "Remove all notes or one category", Example: "  mini notes clear --category plan",
-		Args: cmdutil.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.clear(cmd, a) },
-	}
-	o.categoryFlag(cmd, "only notes of category `C`")
-	cmd.Flags().BoolVar(&o.yes, "yes", false, "remove all notes without --category")
-	return cmd
-}
-
-func (o *notesOptions) newPath(a *app.App) *cobra.Command {
-	return &cobra.Command{
+		RunE: func(cmd *cobra.Command, args []string) error { return removeNote(cmd.Context(), a, o, args[0]) },
+	}, &cobra.Command{
 		Use: "path", Short: "Print the path of the file of notes", Example: "  mini notes path", Args: cmdutil.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			store, err := o.store()
@@ -107,11 +68,12 @@ func (o *notesOptions) newPath(a *app.App) *cobra.Command {
 			}
 			return o.print(a, map[string]string{"path": store.Path()}, store.Path()+"\n")
 		},
-	}
+	})
+	return cmd
 }
 
 // store returns the store that --dir or --file selects.
-func (o *notesOptions) store() (*memory.Store, error) {
+func (o *NotesOptions) store() (*memory.Store, error) {
 	if o.path != "" {
 		if o.dir != "" {
 			return nil, usage.Errorf("--dir and --file exclude each other; pass one of them")
@@ -131,24 +93,17 @@ func (o *notesOptions) store() (*memory.Store, error) {
 	return memory.NewStore(path), nil
 }
 
-// notes returns the notes that the flags select.
-func (o *notesOptions) notes() ([]memory.Note, error) {
+func listNotes(a *app.App, o *NotesOptions) error {
 	store, err := o.store()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	notes, err := store.Notes()
 	if err != nil {
-		return nil, err
-	}
-	notes, err = memory.FilterByCategory(notes, o.category)
-	return notes, notesError(err)
-}
-
-func (o *notesOptions) list(a *app.App) error {
-	notes, err := o.notes()
-	if err != nil {
 		return err
+	}
+	if notes, err = memory.FilterByCategory(notes, o.category); err != nil {
+		return notesError(err)
 	}
 	if notes == nil {
 		notes = []memory.Note{}
@@ -169,7 +124,7 @@ func (o *notesOptions) list(a *app.App) error {
 	return o.print(a, notes, b.String())
 }
 
-func (o *notesOptions) add(cmd *cobra.Command, a *app.App, text string) error {
+func addNote(ctx context.Context, a *app.App, o *NotesOptions, text string) error {
 	if text == "-" {
 		data, err := io.ReadAll(io.LimitReader(a.In, memory.MaxNoteBytes+1))
 		if err != nil {
@@ -181,7 +136,7 @@ func (o *notesOptions) add(cmd *cobra.Command, a *app.App, text string) error {
 	if err != nil {
 		return err
 	}
-	added, err := store.Add(cmd.Context(), o.category, text)
+	added, err := store.Add(ctx, o.category, text)
 	if err != nil {
 		return notesError(err)
 	}
@@ -192,7 +147,7 @@ func (o *notesOptions) add(cmd *cobra.Command, a *app.App, text string) error {
 	return o.print(a, added.Note, fmt.Sprintf(message, added.ID, added.Category))
 }
 
-func (o *notesOptions) remove(cmd *cobra.Command, a *app.App, number string) error {
+func removeNote(ctx context.Context, a *app.App, o *NotesOptions, number string) error {
 	id, err := strconv.Atoi(number)
 	if err != nil {
 		return usage.Errorf("%.40q is not the number of a note; mini notes lists them", number)
@@ -201,30 +156,15 @@ func (o *notesOptions) remove(cmd *cobra.Command, a *app.App, number string) err
 	if err != nil {
 		return err
 	}
-	removed, err := store.Remove(cmd.Context(), id)
+	removed, err := store.Remove(ctx, id)
 	if err != nil {
 		return notesError(err)
 	}
 	return o.print(a, removed, fmt.Sprintf("removed note %d\n", removed.ID))
 }
 
-func (o *notesOptions) clear(cmd *cobra.Command, a *app.App) error {
-	if o.category == "" && !o.yes {
-		return usage.Errorf("this removes all notes; pass --yes or --category")
-	}
-	store, err := o.store()
-	if err != nil {
-		return err
-	}
-	n, err := store.Clear(cmd.Context(), o.category)
-	if err != nil {
-		return notesError(err)
-	}
-	return o.print(a, map[string]int{"removed": n}, fmt.Sprintf("removed %s\n", text.Count(n, "note")))
-}
-
 // print prints value as JSON with --json, else text.
-func (o *notesOptions) print(a *app.App, value any, text string) error {
+func (o *NotesOptions) print(a *app.App, value any, text string) error {
 	if !o.json {
 		_, err := io.WriteString(a.Out, cmdutil.Sanitize(text))
 		return err

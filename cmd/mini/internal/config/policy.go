@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -33,8 +34,8 @@ func NewPolicy(a *app.App) *cobra.Command {
 	}, newPolicyCheck(a))
 }
 
-// policyOptions are the flags of mini policy check.
-type policyOptions struct {
+// PolicyOptions are the flags of mini policy check.
+type PolicyOptions struct {
 	settings.Flags
 	bench      bool
 	dir        string
@@ -45,7 +46,7 @@ type policyOptions struct {
 }
 
 func newPolicyCheck(a *app.App) *cobra.Command {
-	o := &policyOptions{}
+	o := &PolicyOptions{}
 	cmd := &cobra.Command{
 		Use:   "check COMMAND",
 		Short: "Show which policy rule applies to a command (dry run)",
@@ -55,7 +56,7 @@ command. It does not run the command. With -, it reads the command from stdin.`,
 		Example: `  mini policy check 'find . -name "*.pyc" | xargs rm'
   mini policy check --bench -c mine.yaml 'pip install requests'`,
 		Args: cmdutil.ExactlyOne("a command in quotes, or - for stdin"),
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, a, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error { return checkPolicy(cmd.Context(), a, o, args[0]) },
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		return usage.Errorf("%w; put the command in quotes: mini policy check 'ls -la'", err)
@@ -80,12 +81,8 @@ type policyResult struct {
 	Parts    []shell.Part   `json:"parts"`
 }
 
-func (o *policyOptions) run(cmd *cobra.Command, a *app.App, command string) error {
-	builtin := "mini"
-	if o.bench {
-		builtin = "swebench"
-	}
-	cfg, err := a.ConfigWithoutModel(cmd.Context(), &o.Flags, builtin)
+func checkPolicy(ctx context.Context, a *app.App, o *PolicyOptions, command string) error {
+	cfg, err := a.ConfigWithoutModel(ctx, &o.Flags, baseOf(o.bench))
 	if err != nil {
 		return err
 	}
@@ -111,7 +108,7 @@ func (o *policyOptions) run(cmd *cobra.Command, a *app.App, command string) erro
 	if commandPolicy == nil {
 		result.Parts = shell.Analyze(command, shell.Workspace{Dir: o.dir})
 	} else if result.Decision, result.Parts = commandPolicy.Evaluate(request); o.askDecider {
-		if result.Decision, err = commandPolicy.Decide(cmd.Context(), request); err != nil {
+		if result.Decision, err = commandPolicy.Decide(ctx, request); err != nil {
 			return err
 		}
 	}

@@ -35,28 +35,26 @@ used. skills.use enables skills.`,
 	}, newSkillsList(a), newSkillsCheck(a))
 }
 
-// skillOptions are the flags of mini skills list and check.
-type skillOptions struct {
+// SkillsOptions are the flags of mini skills list and check.
+type SkillsOptions struct {
 	settings.Flags
 	bench bool
 	json  bool
 }
 
-// addFlags adds the flags to cmd.
-func (o *skillOptions) addFlags(cmd *cobra.Command) {
-	f := cmd.Flags()
-	o.AddConfigFlag(f)
-	f.BoolVar(&o.bench, "bench", false, "use the settings of mini bench instead of mini")
-	f.BoolVar(&o.json, "json", false, "print JSON")
+// newSkillsCommand adds the flags of the subcommands.
+func newSkillsCommand(cmd *cobra.Command, run func(context.Context, *SkillsOptions, []string) error) *cobra.Command {
+	o := &SkillsOptions{}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return run(cmd.Context(), o, args) }
+	o.AddConfigFlag(cmd.Flags())
+	cmd.Flags().BoolVar(&o.bench, "bench", false, "use the settings of mini bench instead of mini")
+	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
+	return cmd
 }
 
 // load returns all skills and the value of skills.use, the names of the enabled ones.
-func (o *skillOptions) load(ctx context.Context, a *app.App) (set *skills.Set, enabled []string, err error) {
-	builtin := "mini"
-	if o.bench {
-		builtin = "swebench"
-	}
-	cfg, err := a.ConfigWithoutModel(ctx, &o.Flags, builtin)
+func (o *SkillsOptions) load(ctx context.Context, a *app.App) (set *skills.Set, enabled []string, err error) {
+	cfg, err := a.ConfigWithoutModel(ctx, &o.Flags, baseOf(o.bench))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -64,17 +62,13 @@ func (o *skillOptions) load(ctx context.Context, a *app.App) (set *skills.Set, e
 }
 
 func newSkillsList(a *app.App) *cobra.Command {
-	o := &skillOptions{}
-	cmd := &cobra.Command{
+	return newSkillsCommand(&cobra.Command{
 		Use:   "list",
 		Short: "List skills, their sources and whether they are in use",
 		Example: `  mini skills list
   mini skills list --bench -c mine.yaml --json`,
 		Args: cmdutil.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.list(cmd.Context(), a) },
-	}
-	o.addFlags(cmd)
-	return cmd
+	}, func(ctx context.Context, o *SkillsOptions, _ []string) error { return listSkills(ctx, a, o) })
 }
 
 // listedSkill is a skill in the output of --json.
@@ -83,7 +77,7 @@ type listedSkill struct {
 	Used bool `json:"used"`
 }
 
-func (o *skillOptions) list(ctx context.Context, a *app.App) error {
+func listSkills(ctx context.Context, a *app.App, o *SkillsOptions) error {
 	set, enabled, err := o.load(ctx, a)
 	if err != nil {
 		return err
@@ -93,12 +87,13 @@ func (o *skillOptions) list(ctx context.Context, a *app.App) error {
 		list = append(list, listedSkill{skill, slices.Contains(enabled, skill.Name) || slices.Contains(enabled, skills.All)})
 	}
 	if o.json {
-		return cmdutil.WriteJSON(a.Out, map[string]any{"skills": list, "problems": nonNil(set.Problems)})
+		return cmdutil.WriteJSON(a.Out, map[string]any{"skills": list, "problems": append([]skills.Problem{}, set.Problems...)})
 	}
 	var b strings.Builder
 	for _, skill := range list {
-		fmt.Fprintln(&b, skill.heading())
-		b.WriteString(indented(skill.Description))
+		const margin = "    "
+		about := ansi.Wrap(text.Printable(skill.Description), cmdutil.TextWidth-len(margin), "")
+		fmt.Fprintf(&b, "%s\n%s%s\n", skill.heading(), margin, strings.ReplaceAll(about, "\n", "\n"+margin))
 	}
 	if len(list) == 0 {
 		b.WriteString("no skills\n")
@@ -134,24 +129,8 @@ func (l listedSkill) heading() string {
 	return text.Printable(line)
 }
 
-// indented wraps text into lines that are indented by four spaces.
-func indented(line string) string {
-	const margin = "    "
-	line = ansi.Wrap(text.Printable(line), cmdutil.TextWidth-len(margin), "")
-	return margin + strings.ReplaceAll(line, "\n", "\n"+margin) + "\n"
-}
-
-// nonNil returns an empty list for nil, so that the JSON contains [] instead of null.
-func nonNil(problems []skills.Problem) []skills.Problem {
-	if problems == nil {
-		return []skills.Problem{}
-	}
-	return problems
-}
-
 func newSkillsCheck(a *app.App) *cobra.Command {
-	o := &skillOptions{}
-	cmd := &cobra.Command{
+	return newSkillsCommand(&cobra.Command{
 		Use:   "check [FOLDER...]",
 		Short: "Check skills for errors",
 		Long: `Checks the front matter of SKILL.md, names, sizes, files and links. For each
@@ -163,13 +142,10 @@ Without FOLDER, it checks all skills that mini finds. The exit code is 3 if a
 skill has problems.`,
 		Example: `  mini skills check
   mini skills check ./my-skill ./others --json`,
-		RunE: func(cmd *cobra.Command, args []string) error { return o.check(cmd.Context(), a, args) },
-	}
-	o.addFlags(cmd)
-	return cmd
+	}, func(ctx context.Context, o *SkillsOptions, args []string) error { return checkSkills(ctx, a, o, args) })
 }
 
-func (o *skillOptions) check(ctx context.Context, a *app.App, args []string) error {
+func checkSkills(ctx context.Context, a *app.App, o *SkillsOptions, args []string) error {
 	var set *skills.Set
 	if len(args) == 0 {
 		var err error
@@ -195,30 +171,26 @@ func (o *skillOptions) check(ctx context.Context, a *app.App, args []string) err
 		set.Problems = append(set.Problems, skills.Problem{File: strings.Join(args, ", "), Text: "no skills found"})
 		badSkills[""] = true
 	}
-	if err := o.showCheck(a.Out, set, len(badSkills)); err != nil {
-		return err
+	var err error
+	if o.json {
+		err = cmdutil.WriteJSON(a.Out, map[string]any{
+			"problems": append([]skills.Problem{}, set.Problems...), "fine": len(set.Skills), "with_problems": len(badSkills),
+		})
+	} else {
+		var b strings.Builder
+		for i, p := range set.Problems {
+			const maxShown = 200
+			if i == maxShown {
+				fmt.Fprintf(&b, "and %d more; --json prints all\n", len(set.Problems)-maxShown)
+				break
+			}
+			fmt.Fprintln(&b, text.Printable(p.String()))
+		}
+		fmt.Fprintf(&b, "%d checked: %d valid, %d with problems\n", len(set.Skills)+len(badSkills), len(set.Skills), len(badSkills))
+		_, err = io.WriteString(a.Out, b.String())
 	}
-	if len(badSkills) > 0 {
+	if err == nil && len(badSkills) > 0 {
 		return cmdutil.ErrIncomplete
 	}
-	return nil
-}
-
-// showCheck prints the problems and the number of valid and bad skills.
-func (o *skillOptions) showCheck(w io.Writer, set *skills.Set, badCount int) error {
-	if o.json {
-		return cmdutil.WriteJSON(w, map[string]any{"problems": nonNil(set.Problems), "fine": len(set.Skills), "with_problems": badCount})
-	}
-	var b strings.Builder
-	for i, p := range set.Problems {
-		const maxShown = 200
-		if i == maxShown {
-			fmt.Fprintf(&b, "and %d more; --json prints all\n", len(set.Problems)-maxShown)
-			break
-		}
-		fmt.Fprintln(&b, text.Printable(p.String()))
-	}
-	fmt.Fprintf(&b, "%d checked: %d valid, %d with problems\n", len(set.Skills)+badCount, len(set.Skills), badCount)
-	_, err := io.WriteString(w, b.String())
 	return err
 }

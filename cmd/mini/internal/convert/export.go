@@ -21,30 +21,30 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/eval"
-	"github.com/minibench/mini/cmd/mini/internal/ui"
+	"github.com/minibench/mini/internal/doc"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/internal/usage"
 	"github.com/minibench/mini/internal/version"
 	"github.com/minibench/mini/runner/source"
+	"github.com/minibench/mini/trajectories"
 	"github.com/minibench/mini/trajectories/export"
 	"github.com/minibench/mini/trajectories/export/filter"
 )
 
-// exportOptions holds the flags of mini export.
-type exportOptions struct {
-	export.Options
+// ExportOptions are the flags of mini export.
+type ExportOptions struct {
+	export                  export.Options
 	output, pick, shardSize string
 	workers                 int
 	filter                  filterFlags
 	force, json             bool
 	rule                    export.SelectRule
-	progressAt              time.Time // time of the last progress line
 }
 
 // NewExport returns the command mini export.
 func NewExport(a *app.App) *cobra.Command {
-	o := &exportOptions{}
+	o := &ExportOptions{}
 	cmd := &cobra.Command{
 		Use:   "export RUN... --format FORMAT -o FOLDER",
 		Short: "Export attempts as training data or for other tools",
@@ -57,6 +57,8 @@ of each format and how to train with it.
   axolotl             messages, each marked as trained or not: Axolotl
   prompt-completion   one row per step, with prompt and reply: TRL
   kto, dpo            replies labeled or paired by verdict: TRL
+  tokens              token ids and log probabilities of each reply, with the reward:
+                      reinforcement learning, from runs with --tokens
   atif, traj          one file per attempt: ATIF 1.7, mini-swe-agent 1.1
   preds               one preds.json
   table               instances, attempts and steps as CSV files, or with --parquet
@@ -71,19 +73,19 @@ why attempts were dropped.`,
   mini export runs/a runs/b --format table -o tables
   mini export django__django-11099.traj.json --format axolotl -o data/one`,
 		Args: cmdutil.AtLeastOne("the folders of runs, or files of trajectories"),
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), a, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return runExport(cmd.Context(), a, o, args) },
 	}
 	f := cmd.Flags()
-	f.SortFlags = false
-	f.StringVar(&o.Format, "format", "", "`NAME` of the format, see above")
+	f.StringVar(&o.export.Format, "format", "", "`NAME` of the format, see above")
 	f.StringVarP(&o.output, "output", "o", "", "`FOLDER` to create")
-	f.BoolVar(&o.Parquet, "parquet", false, "write parquet files instead of JSON lines")
-	f.StringVar((*string)(&o.Reasoning), "reasoning", "", "reasoning of the model: keep, drop or inline (default \"keep\")")
-	f.StringVar((*string)(&o.FormatErrors), "format-errors", "", "replies with a format error: drop, keep or mask (default \"drop\")")
-	f.StringVar((*string)(&o.ToolArguments), "tool-arguments", "", "encoding of tool call arguments: object or text")
-	f.StringVar((*string)(&o.Completion), "completion", "", "completion of kto and dpo rows: reply or rest (default \"reply\")")
+	f.BoolVar(&o.export.Parquet, "parquet", false, "write parquet files instead of JSON lines")
+	f.StringVar((*string)(&o.export.Reasoning), "reasoning", "", "reasoning of the model: keep, drop or inline (default \"keep\")")
+	f.StringVar((*string)(&o.export.FormatErrors), "format-errors", "", "replies with a format error: drop, keep or mask (default \"drop\")")
+	f.StringVar((*string)(&o.export.ToolArguments), "tool-arguments", "", "encoding of tool call arguments: object or text")
+	f.StringVar((*string)(&o.export.Completion), "completion", "", "completion of kto and dpo rows: reply or rest (default \"reply\")")
+	f.BoolVar(&o.export.Segments, "segments", false, "one row of tokens for the replies whose prompts continue the tokens before")
 	f.StringVar(&o.pick, "select", "", "attempts to export: all, first, every, resolved, shortest, cheapest or random (default \"all\"; preds \"first\", table \"every\")")
-	f.IntVar(&o.ShardRows, "shard-rows", 0, "start a new file after this number of rows")
+	f.IntVar(&o.export.ShardRows, "shard-rows", 0, "start a new file after this number of rows")
 	f.StringVar(&o.shardSize, "shard-size", "", "start a new file before this `SIZE`, such as 500MB")
 	f.BoolVar(&o.force, "force", false, "replace an existing export")
 	f.IntVarP(&o.workers, "workers", "w", 0, "number of attempts to read in parallel (default: number of cores)")
@@ -108,8 +110,8 @@ func names[T ~string](values []T) []string {
 }
 
 // check validates the flags.
-func (o *exportOptions) check() error {
-	if o.Format == "" {
+func (o *ExportOptions) check() error {
+	if o.export.Format == "" {
 		return usage.Errorf("--format is required: %s", strings.Join(export.Formats(), ", "))
 	}
 	if o.output == "" {
@@ -123,23 +125,23 @@ func (o *exportOptions) check() error {
 		if err != nil || n < 1 {
 			return usage.Errorf("--shard-size: %.60q is not a size; write it as 500MB", o.shardSize)
 		}
-		o.ShardBytes = n
+		o.export.ShardBytes = n
 	}
-	if o.Format == export.Table {
+	if o.export.Format == export.Table {
 		for _, name := range []string{"reasoning", "format-errors", "tool-arguments", "completion"} {
 			if o.filter.flagSet.Changed(name) {
 				return usage.Errorf("--%s: not available for table; leave the flag out", name)
 			}
 		}
 	}
-	checked, err := o.Validate()
+	checked, err := o.export.Validate()
 	if err != nil {
 		return usage.Wrap(err)
 	}
-	o.Options = checked
+	o.export = checked
 	if o.rule = export.SelectRule(o.pick); o.pick == "" {
 		o.rule = export.SelectAll
-		switch o.Format {
+		switch o.export.Format {
 		case export.Preds:
 			o.rule = export.SelectFirst
 		case export.Table:
@@ -155,26 +157,42 @@ func (o *exportOptions) check() error {
 	return nil
 }
 
-func (o *exportOptions) run(ctx context.Context, a *app.App, args []string) error {
+func runExport(ctx context.Context, a *app.App, o *ExportOptions, args []string) error {
 	if err := o.check(); err != nil {
 		return err
 	}
 	cmdutil.SetMemory(300, 144<<20)
-	exportFilter, err := o.newFilter(a)
-	if err != nil {
+	isTraining := isTrainingFormat(o.export.Format)
+	if o.export.Format == export.Tokens {
+		if err := o.filter.forTokens(); err != nil {
+			return err
+		}
+	}
+	exportFilter, err := o.filter.newFilter(a, isTraining, o.export.Reasoning != export.ReasoningDrop)
+	switch {
+	case err != nil:
 		return err
+	case o.filter.split != "" && !isTraining:
+		return usage.Errorf("--split: the format %s has no training data to split; leave the flag out", o.export.Format)
+	case o.filter.flagSet.Changed("seed") && o.filter.split == "" && o.rule != export.SelectRandom:
+		return usage.Errorf("--seed requires --split or --select random")
+	}
+	omit := trajectories.ForTraining
+	if slices.Contains([]string{export.Tokens, export.ATIF, export.Traj, export.Table}, o.export.Format) {
+		omit = 0
 	}
 	runs := source.New(source.Options{
-		Rule: o.rule, Seed: o.filter.cfg.Seed, AllRecords: slices.Contains([]string{export.ATIF, export.Traj, export.Table}, o.Format),
-		CollectTools: o.Parquet && isTrainingFormat(o.Format), IsOwn: eval.IsSignedByUser,
+		Rule: o.rule, Seed: o.filter.cfg.Seed, Omit: omit,
+		CollectTools: o.export.Parquet && isTraining, IsOwn: eval.IsSignedByUser,
 	})
 	for _, arg := range args {
 		if err := runs.Add(arg); err != nil {
 			return cmdutil.RunFolderError(arg, err)
 		}
 	}
+	var progressAt time.Time // of the last progress line, or of the start
 	cfg := export.Config{
-		Options: o.Options, Dir: o.output, Overwrite: o.force, Workers: o.workers, Tools: runs.Tools(),
+		Options: o.export, Dir: o.output, Overwrite: o.force, Workers: o.workers, Tools: runs.Tools(),
 		Filter: func(item *export.Item) func() []*export.Item {
 			inspected := exportFilter.Inspect(item)
 			return func() []*export.Item { return exportFilter.Add(inspected) }
@@ -185,18 +203,31 @@ func (o *exportOptions) run(ctx context.Context, a *app.App, args []string) erro
 		},
 		Split: exportFilter.SplitOf, OnWritten: exportFilter.AddRows,
 		WriteManifest: func(dir string, report export.Report) error { return o.writeManifest(dir, runs, exportFilter, report) },
-		OnProgress:    func(report export.Report) { o.progress(a, report) },
+		OnProgress: func(r export.Report) {
+			switch now := time.Now(); {
+			case progressAt.IsZero():
+				progressAt = now
+			case now.Sub(progressAt) >= progressInterval:
+				progressAt = now
+				_, _ = fmt.Fprintf(a.Err, "mini: %d of %s exported so far\n", r.Exported, text.Count(r.Attempts, "attempt")) // best effort
+			}
+		},
 	}
 	for _, split := range o.filter.cfg.Splits {
 		cfg.Splits = append(cfg.Splits, split.Name)
 	}
 	report, err := export.Run(ctx, cfg, runs.Attempts())
 	report.ReadErrors = slices.Concat(runs.ReadErrors(), report.ReadErrors)
+	for _, line := range report.ReadErrors {
+		if ctx.Err() == nil && (err == nil || errors.Is(err, export.ErrNothingToExport)) {
+			_, _ = fmt.Fprintln(a.Err, "mini:", text.Printable(line)) // best effort
+		}
+	}
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, export.ErrNothingToExport):
-		return o.nothingExported(a, exportFilter, report)
+		return nothingExported(exportFilter, report)
 	case errors.Is(err, export.ErrFolder), errors.Is(err, export.ErrOptions):
 		return usage.Wrap(err)
 	case err != nil:
@@ -208,21 +239,6 @@ func (o *exportOptions) run(ctx context.Context, a *app.App, args []string) erro
 // isTrainingFormat reports whether a format is for training data.
 func isTrainingFormat(format string) bool {
 	return !slices.Contains([]string{export.ATIF, export.Traj, export.Preds, export.Table}, format)
-}
-
-// newFilter returns the filter that the flags describe. It returns an error for flags
-// that the format does not support.
-func (o *exportOptions) newFilter(a *app.App) (*filter.Filter, error) {
-	f, err := o.filter.newFilter(a, isTrainingFormat(o.Format), o.Reasoning != export.ReasoningDrop)
-	switch {
-	case err != nil:
-		return nil, err
-	case o.filter.split != "" && !isTrainingFormat(o.Format):
-		return nil, usage.Errorf("--split: the format %s has no training data to split; leave the flag out", o.Format)
-	case o.filter.flagSet.Changed("seed") && o.filter.split == "" && o.rule != export.SelectRandom:
-		return nil, usage.Errorf("--seed requires --split or --select random")
-	}
-	return f, nil
 }
 
 // manifest is the content of export.json. It contains no time, so that repeated
@@ -238,11 +254,11 @@ type manifest struct {
 }
 
 // writeManifest writes export.json and the report of the filter into dir.
-func (o *exportOptions) writeManifest(dir string, src *source.Source, flt *filter.Filter, r export.Report) error {
+func (o *ExportOptions) writeManifest(dir string, src *source.Source, flt *filter.Filter, r export.Report) error {
 	r.ReadErrors = slices.Concat(src.ReadErrors(), r.ReadErrors)
 	data, err := json.MarshalIndent(manifest{
 		Format: "mini-export-1", MiniVersion: version.Version,
-		Options: o.Options, Select: o.rule, Seed: o.filter.cfg.Seed, Runs: src.Inputs(), Report: r,
+		Options: o.export, Select: o.rule, Seed: o.filter.cfg.Seed, Runs: src.Inputs(), Report: r,
 	}, "", "  ")
 	if err != nil {
 		return err
@@ -256,24 +272,8 @@ func (o *exportOptions) writeManifest(dir string, src *source.Source, flt *filte
 // progressInterval is the time between two progress lines.
 const progressInterval = 10 * time.Second
 
-// progress prints a progress line if progressInterval has passed since the last one or,
-// for the first one, since the first call.
-func (o *exportOptions) progress(a *app.App, r export.Report) {
-	switch now := time.Now(); {
-	case o.progressAt.IsZero():
-		o.progressAt = now
-	case now.Sub(o.progressAt) >= progressInterval:
-		o.progressAt = now
-		_, _ = fmt.Fprintf(a.Err, "mini: %d of %s exported so far\n", r.Exported, text.Count(r.Attempts, "attempt")) // best effort
-	}
-}
-
-// nothingExported prints read errors and returns an error that lists the reasons why
-// attempts were dropped.
-func (o *exportOptions) nothingExported(a *app.App, flt *filter.Filter, r export.Report) error {
-	for _, line := range r.ReadErrors {
-		_, _ = fmt.Fprintln(a.Err, "mini:", text.Printable(line)) // best effort
-	}
+// nothingExported returns an error that lists the reasons why attempts were dropped.
+func nothingExported(flt *filter.Filter, r export.Report) error {
 	msg := "nothing to export; the folder was not created"
 	for _, reason := range reasons(r.Dropped) {
 		msg += fmt.Sprintf("\n  dropped: %s", reason)
@@ -298,11 +298,8 @@ func reasons(counts map[string]int) []string {
 	return names
 }
 
-// printResult prints read errors and the report of the export.
-func (o *exportOptions) printResult(a *app.App, flt *filter.Filter, r export.Report) error {
-	for _, line := range r.ReadErrors {
-		_, _ = fmt.Fprintln(a.Err, "mini:", text.Printable(line)) // best effort
-	}
+// printResult prints the report of the export.
+func (o *ExportOptions) printResult(a *app.App, flt *filter.Filter, r export.Report) error {
 	var err error
 	if o.json {
 		enc := json.NewEncoder(a.Out)
@@ -311,8 +308,10 @@ func (o *exportOptions) printResult(a *app.App, flt *filter.Filter, r export.Rep
 			export.Report
 			Filter *filter.Report `json:"sieve"` //nolint:misspell // key of a format on disk
 		}{r, flt.Report()})
-	} else if _, err = fmt.Fprint(a.Out, o.text(r)); err == nil {
-		err = flt.Report().WriteText(a.Out, ui.DefaultWidth)
+	} else {
+		d := o.doc(r)
+		d.Add(flt.Report().Doc())
+		err = a.Print(d)
 	}
 	if err == nil && len(r.ReadErrors) > 0 {
 		return cmdutil.WithCode(cmdutil.ErrReported, cmdutil.ExitIncomplete)
@@ -320,24 +319,24 @@ func (o *exportOptions) printResult(a *app.App, flt *filter.Filter, r export.Rep
 	return err
 }
 
-// text formats a report for people.
-func (o *exportOptions) text(r export.Report) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d of %s exported", text.Printable(o.output), r.Exported, text.Count(r.Attempts, "attempt"))
+// doc returns a report for people.
+func (o *ExportOptions) doc(r export.Report) *doc.Doc {
+	d, rows := &doc.Doc{}, ""
 	if r.Rows > 0 {
-		fmt.Fprintf(&b, " as %s", text.Count(r.Rows, "row"))
+		rows = " as " + text.Count(r.Rows, "row")
 	}
-	fmt.Fprintf(&b, ", %s in %s\n", unit.Size(r.Bytes), text.Count(len(r.Files), "file"))
+	d.Line(0, "%s: %d of %s exported%s, %s in %s", o.output, r.Exported, text.Count(r.Attempts, "attempt"), rows,
+		unit.Size(r.Bytes), text.Count(len(r.Files), "file"))
 	for _, f := range r.Files {
 		if (f.Rows > 0 || f.Split != "") && len(r.Files) > 1 && len(r.Files) <= 20 {
-			fmt.Fprintf(&b, "  %s: %s, %s\n", text.Printable(f.Name), text.Count(f.Rows, "row"), unit.Size(f.Bytes))
+			d.Line(2, "%s: %s, %s", f.Name, text.Count(f.Rows, "row"), unit.Size(f.Bytes))
 		}
 	}
 	for _, reason := range reasons(r.Dropped) {
-		fmt.Fprintf(&b, "dropped: %s\n", text.Printable(reason))
+		d.Paragraph("dropped: "+reason, 0, 4)
 	}
 	for _, loss := range reasons(r.Losses) {
-		fmt.Fprintf(&b, "note: %s\n", text.Printable(loss))
+		d.Paragraph("note: "+loss, 0, 4)
 	}
-	return b.String()
+	return d
 }

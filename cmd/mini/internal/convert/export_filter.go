@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -54,6 +53,21 @@ func (o *filterFlags) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.split, "split", "", "write splits, such as train=0.95,val=0.05")
 	f.StringVar(&o.splitBy, "split-by", string(filter.ByInstance), "what a split keeps together: instance or repo")
 	f.Uint64Var(&o.cfg.Seed, "seed", 42, "seed of --split and --select random")
+}
+
+// forTokens sets what holds for tokens: they cannot be redacted, and an attempt without a verdict is a row whose
+// reward is not known, not one to leave out.
+func (o *filterFlags) forTokens() error {
+	switch {
+	case !o.flagSet.Changed("secrets"):
+		o.secrets = string(filter.SecretsDrop)
+	case o.secrets == string(filter.SecretsRedact):
+		return usage.Errorf("--secrets redact: tokens cannot be redacted; use drop, the default for this format, or refuse")
+	}
+	if len(o.cfg.Classes) == 0 {
+		o.cfg.Classes = filter.Classes()
+	}
+	return nil
 }
 
 // newFilter returns the filter that the flags describe. training is true for
@@ -109,11 +123,8 @@ func writeFilterReport(dir string, r *filter.Report) error {
 	if err != nil {
 		return err
 	}
-	var text bytes.Buffer
-	if err := r.WriteText(&text, ui.DefaultWidth); err != nil {
-		return err
-	}
-	for name, data := range map[string][]byte{filterReportJSON: append(data, '\n'), filterReportText: text.Bytes()} {
+	text := []byte(r.Doc().Text(ui.DefaultWidth))
+	for name, data := range map[string][]byte{filterReportJSON: append(data, '\n'), filterReportText: text} {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil { //nolint:gosec // results may be world-readable
 			return fmt.Errorf("write %s: %w", name, err)
 		}

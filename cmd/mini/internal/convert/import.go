@@ -26,15 +26,15 @@ import (
 	"github.com/minibench/mini/trajectories/formats"
 )
 
-// importOptions holds the flags of mini import.
-type importOptions struct {
+// ImportOptions are the flags of mini import.
+type ImportOptions struct {
 	output        string
 	verbose, json bool
 }
 
 // NewImport returns the command mini import.
 func NewImport(a *app.App) *cobra.Command {
-	o := &importOptions{}
+	o := &ImportOptions{}
 	cmd := &cobra.Command{
 		Use:   "import -o RUN FILE...",
 		Short: "Import trajectories from other agents",
@@ -51,17 +51,16 @@ A file or line may have up to 512 MB and needs several times that in memory.`,
 		Example: `  mini import -o runs/theirs trajs/*.traj.json
   mini import -o runs/theirs -v output.jsonl && mini eval -p runs/theirs`,
 		Args: cmdutil.AtLeastOne("files or folders of trajectories"),
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), a, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return runImport(cmd.Context(), a, o, args) },
 	}
 	f := cmd.Flags()
-	f.SortFlags = false
 	f.StringVarP(&o.output, "output", "o", "", "folder of the `RUN` to create or extend")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "print a line for each attempt, and the data that it lost")
 	f.BoolVar(&o.json, "json", false, "print a line of JSON for each attempt and each unreadable file")
 	return cmd
 }
 
-func (o *importOptions) run(ctx context.Context, a *app.App, paths []string) error {
+func runImport(ctx context.Context, a *app.App, o *ImportOptions, paths []string) error {
 	if o.output == "" {
 		return usage.Errorf("-o RUN is required: the folder of the run to create or extend")
 	}
@@ -223,11 +222,9 @@ func (imp *importer) writeManifest(folder *runner.Folder) error {
 		MiniVersion: version.Version, Dataset: runs.Dataset{Name: "imported"},
 		Model: runs.ClassAndName{Class: runs.ImportedClass},
 	}
-	switch len(imp.models) {
-	case 0:
-	case 1:
+	if len(imp.models) == 1 {
 		m.Model.Name = imp.models[0]
-	default:
+	} else if len(imp.models) > 1 {
 		m.Model.Name = "several models"
 	}
 	if _, err := folder.StartSession(m, []byte("# This run was made by mini import.\n")); err != nil {
@@ -337,11 +334,8 @@ func (imp *importer) printError(path string, err error, others int) {
 		imp.printJSON(importLine{File: path, Error: err.Error(), Others: others})
 	}
 	also := ""
-	switch {
-	case others == 1:
-		also = "; 1 more row was not read"
-	case others > 1:
-		also = fmt.Sprintf("; %d more rows were not read", others)
+	if others > 0 {
+		also = fmt.Sprintf("; %d more %s not read", others, text.Verb(others, "row was", "rows were"))
 	}
 	_, _ = fmt.Fprintf(imp.a.Err, "mini: %s%s\n", text.Printable(err.Error()), also) // best effort
 }
@@ -357,35 +351,24 @@ func location(path string, row int) string {
 // printSummary prints the totals and the losses of each format.
 func (imp *importer) printSummary(run string) {
 	imp.print("%s of %s in %s", text.Count(imp.attempts, "attempt"), text.Count(len(imp.instances), "instance"), run)
-	for _, part := range []struct {
-		n    int
-		text string
-	}{
-		{imp.noOutcome, "without an outcome"},
-		{imp.skipped, "skipped: imported before"},
-		{imp.other, "skipped: not trajectories"},
-		{imp.failed, "unreadable, see above"},
-	} {
-		if part.n > 0 {
-			imp.print("  %d %s", part.n, part.text)
+	for i, n := range []int{imp.noOutcome, imp.skipped, imp.other, imp.failed} {
+		if n > 0 {
+			imp.print("  %d %s", n, []string{"without an outcome", "skipped: imported before", "skipped: not trajectories", "unreadable, see above"}[i])
 		}
 	}
 	slices.SortStableFunc(imp.losses, func(a, b importLoss) int { return cmp.Compare(b.count, a.count) })
 	for _, name := range slices.Sorted(maps.Keys(imp.formats)) {
 		imp.print("%s: %s", name, text.Count(imp.formats[name], "attempt"))
-		nothing := true
-		for _, l := range imp.losses {
-			if l.format != name {
-				continue
-			}
-			nothing = false
+		isOther := func(l importLoss) bool { return l.format != name }
+		lost := slices.DeleteFunc(slices.Clone(imp.losses), isOther)
+		for _, l := range lost {
 			times := ""
 			if l.count > l.attempts {
 				times = fmt.Sprintf("%d times ", l.count)
 			}
 			imp.print("  lost: %s (%sin %s)", l.description, times, text.Count(l.attempts, "attempt"))
 		}
-		if nothing {
+		if len(lost) == 0 {
 			imp.print("  nothing was lost")
 		}
 	}

@@ -45,9 +45,11 @@ needs no network. Fetch it again to update it.`,
 	}, newDatasetsList(a), newDatasetsFetch(a), newDatasetsShow(a))
 }
 
-// newDatasetsFetch returns the command mini datasets fetch.
+// FetchOptions are the flags of mini datasets fetch.
+type FetchOptions struct{ split string }
+
 func newDatasetsFetch(a *app.App) *cobra.Command {
-	var split string
+	o := &FetchOptions{}
 	cmd := &cobra.Command{
 		Use:   "fetch SET...",
 		Short: "Fetch or update datasets from the hub",
@@ -55,25 +57,26 @@ func newDatasetsFetch(a *app.App) *cobra.Command {
   mini datasets fetch SWE-bench/SWE-bench_Lite@main --split dev
   HF_ENDPOINT=https://hub.example HF_TOKEN=... mini datasets fetch org/name`,
 		Args: cmdutil.AtLeastOne("the name of a dataset"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			var refs []hub.Ref
-			for _, name := range args {
-				ref, err := parseRef(name, split)
-				if err != nil {
-					return err
-				}
-				refs = append(refs, ref)
-			}
-			for i, ref := range refs {
-				if err := fetch(cmd.Context(), a, args[i], ref); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return runFetch(cmd.Context(), a, o, args) },
 	}
-	cmd.Flags().StringVar(&split, "split", "", "`NAME` of a split, such as test or dev (default: the dataset's own)")
+	cmd.Flags().StringVar(&o.split, "split", "", "`NAME` of a split, such as test or dev (default: the dataset's own)")
 	return cmd
+}
+
+func runFetch(ctx context.Context, a *app.App, o *FetchOptions, names []string) error {
+	refs := make([]hub.Ref, len(names))
+	for i, name := range names {
+		var err error
+		if refs[i], err = parseRef(name, o.split); err != nil {
+			return err
+		}
+	}
+	for i, ref := range refs {
+		if err := fetch(ctx, a, names[i], ref); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // parseRef parses the name of a dataset on the hub. It returns an error for files and
@@ -115,15 +118,15 @@ func fetch(ctx context.Context, a *app.App, name string, ref hub.Ref) error {
 	return err
 }
 
-// showOptions are the flags of mini datasets show.
-type showOptions struct {
-	rows.DatasetFlags
-	column string
-	json   bool
+// ShowOptions are the flags of mini datasets show.
+type ShowOptions struct {
+	datasets rows.DatasetFlags
+	column   string
+	json     bool
 }
 
 func newDatasetsShow(a *app.App) *cobra.Command {
-	o := &showOptions{}
+	o := &ShowOptions{}
 	cmd := &cobra.Command{
 		Use:   "show [SET | ID]",
 		Short: "List the rows of a dataset, or show one of them",
@@ -134,14 +137,14 @@ shows the row; without --subset it searches the demo and the cached datasets.`,
   mini datasets show astropy__astropy-12907 --subset verified --column patch
   mini datasets show astropy__astropy-12907 --json`,
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 || len(args)+len(o.Subsets) == 0 {
+			if len(args) > 1 || len(args)+len(o.datasets.Subsets) == 0 {
 				return usage.Errorf("mini datasets show takes a dataset or the id of an instance; see mini datasets show --help")
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 && len(o.Subsets) == 0 && datasetopen.IsName(args[0]) {
-				o.Subsets, args = args, nil
+			if len(args) == 1 && len(o.datasets.Subsets) == 0 && datasetopen.IsName(args[0]) {
+				o.datasets.Subsets, args = args, nil
 			}
 			if len(args) == 0 {
 				return listRows(cmd.Context(), a, o)
@@ -149,32 +152,25 @@ shows the row; without --subset it searches the demo and the cached datasets.`,
 			return show(cmd.Context(), a, o, args[0])
 		},
 	}
-	o.AddFlags(cmd.Flags())
+	o.datasets.AddFlags(cmd.Flags())
 	cmd.Flags().StringVar(&o.column, "column", "", "print only the raw value of `COLUMN`")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print the row as JSON")
 	return cmd
 }
 
 // listRows lists the rows of the datasets in --subset.
-func listRows(ctx context.Context, a *app.App, o *showOptions) error {
+func listRows(ctx context.Context, a *app.App, o *ShowOptions) error {
 	if o.column != "" {
 		return usage.Errorf("--column is for the id of an instance, which is not given")
 	}
-	sources, err := o.OpenAll(ctx, a.Streams)
-	if err != nil {
-		return err
-	}
-	set, err := datasets.Load(ctx, sources, datasets.AllRows)
+	set, err := o.datasets.Load(ctx, a.Streams, datasets.AllRows)
 	if err != nil {
 		return err
 	}
 	if o.json {
+		enc := json.NewEncoder(a.Out)
 		for _, in := range set.Instances {
-			line, err := json.Marshal(in.Row)
-			if err != nil {
-				return err
-			}
-			if _, err := a.Out.Write(append(line, '\n')); err != nil {
+			if err := enc.Encode(in.Row); err != nil {
 				return err
 			}
 		}
@@ -188,20 +184,22 @@ func listRows(ctx context.Context, a *app.App, o *showOptions) error {
 	return a.PrintText(table.Table(ui.Width(a.Out), "isrrs", rows))
 }
 
-func show(ctx context.Context, a *app.App, o *showOptions, id string) error {
+func show(ctx context.Context, a *app.App, o *ShowOptions, id string) error {
 	in, err := o.find(ctx, a, id)
 	if err != nil {
 		return err
 	}
 	switch {
 	case o.column != "":
-		return printColumn(a, in, o.column)
+		if _, ok := in.Row[o.column]; !ok {
+			return usage.Errorf("%s has no column %.60q; it has %s", in.ID, o.column, strings.Join(columns(in), ", "))
+		}
+		return a.PrintText(strings.TrimSuffix(columnText(in, o.column), "\n") + "\n")
 	case o.json:
 		text, err := in.JSON()
-		if err != nil {
-			return err
+		if err == nil {
+			_, err = a.Out.Write(text)
 		}
-		_, err = a.Out.Write(text)
 		return err
 	}
 	_, err = io.WriteString(a.Out, instanceText(in))
@@ -210,15 +208,18 @@ func show(ctx context.Context, a *app.App, o *showOptions, id string) error {
 
 // find returns the row of an instance. It searches the datasets of --subset, or else
 // the demo and the cached datasets.
-func (o *showOptions) find(ctx context.Context, a *app.App, id string) (datasets.Instance, error) {
-	sources, err := o.OpenAll(ctx, a.Streams)
+func (o *ShowOptions) find(ctx context.Context, a *app.App, id string) (datasets.Instance, error) {
+	sources, err := o.datasets.OpenAll(ctx, a.Streams)
+	if err == nil && len(o.datasets.Subsets) == 0 {
+		var cached []hub.Snapshot
+		cached, err = cachedSnapshots()
+		sources = []datasets.Source{datasets.Embedded(datasetopen.Demo, demo.Rows())}
+		for _, snapshot := range cached {
+			sources = append(sources, snapshot.Source(""))
+		}
+	}
 	if err != nil {
 		return datasets.Instance{}, err
-	}
-	if len(o.Subsets) == 0 {
-		if sources, err = cachedSources(); err != nil {
-			return datasets.Instance{}, err
-		}
 	}
 	hint := "pass --subset, or fetch a dataset: mini datasets fetch verified"
 	for _, source := range sources {
@@ -233,35 +234,25 @@ func (o *showOptions) find(ctx context.Context, a *app.App, id string) (datasets
 			hint = "did you mean " + near[0] + "?"
 		}
 	}
-	searched := strings.Join(o.Subsets, ", ")
+	searched := strings.Join(o.datasets.Subsets, ", ")
 	return datasets.Instance{}, usage.Errorf("no row of %s has the id %.100q; %s", cmp.Or(searched, "the demo and the cached datasets"), id, hint)
 }
 
-// cachedSources returns the demo and the cached datasets.
-func cachedSources() ([]datasets.Source, error) {
-	sources := []datasets.Source{datasets.Embedded(datasetopen.Demo, demo.Rows())}
+// cachedSnapshots returns the cached datasets.
+func cachedSnapshots() ([]hub.Snapshot, error) {
 	hubClient, err := datasetopen.Hub(hub.Config{})
 	if err != nil {
 		return nil, err
 	}
-	cached, err := hubClient.Cached()
-	for _, snapshot := range cached {
-		sources = append(sources, snapshot.Source(""))
-	}
-	return sources, err
+	return hubClient.Cached()
 }
 
-// printColumn prints the value of one column.
-func printColumn(a *app.App, in datasets.Instance, column string) error {
-	raw, ok := in.Row[column]
-	if !ok {
-		return usage.Errorf("%s has no column %.60q; it has %s", in.ID, column, strings.Join(columns(in), ", "))
+// columnText returns the text of a column, or its JSON if it is no text.
+func columnText(in datasets.Instance, column string) (text string) {
+	if json.Unmarshal(in.Row[column], &text) != nil {
+		return string(in.Row[column])
 	}
-	var text string
-	if json.Unmarshal(raw, &text) != nil {
-		text = string(raw)
-	}
-	return a.PrintText(strings.TrimSuffix(text, "\n") + "\n")
+	return text
 }
 
 // maxInline is the maximum length in bytes of a value that is printed on one line.
@@ -276,10 +267,7 @@ func instanceText(in datasets.Instance) string {
 		if name == "image" {
 			continue // printed after the other short columns, from ImageName
 		}
-		var value string
-		if json.Unmarshal(in.Row[name], &value) != nil {
-			value = string(in.Row[name])
-		}
+		value := columnText(in, name)
 		if len(value) <= maxInline && !strings.Contains(value, "\n") {
 			fmt.Fprintf(&short, "%-24s %s\n", text.Printable(name), text.Printable(value))
 			continue
@@ -303,9 +291,11 @@ type listedDataset struct {
 	Cached     *hub.Snapshot `json:"cached"` // null if the dataset is not cached
 }
 
-// newDatasetsList returns the command mini datasets list.
+// ListOptions are the flags of mini datasets list.
+type ListOptions struct{ json bool }
+
 func newDatasetsList(a *app.App) *cobra.Command {
-	var asJSON bool
+	o := &ListOptions{}
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List datasets by alias and the cached ones",
@@ -316,21 +306,17 @@ func newDatasetsList(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return cmdutil.PrintResult(a.Streams, asJSON, list, datasetTable(list))
+			return cmdutil.PrintResult(a.Streams, o.json, list, datasetTable(list))
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
 	return cmd
 }
 
 // listDatasets returns the demo and the datasets with an alias, then the other cached
 // datasets. For each dataset and split it uses the newest snapshot.
 func listDatasets() ([]listedDataset, error) {
-	hubClient, err := datasetopen.Hub(hub.Config{})
-	if err != nil {
-		return nil, err
-	}
-	cached, err := hubClient.Cached()
+	cached, err := cachedSnapshots()
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,9 @@ import (
 	"strings"
 
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/cmd/mini/internal/rows"
 	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env/docker"
 	"github.com/minibench/mini/env/docker/imagestore"
 	envopen "github.com/minibench/mini/env/open"
@@ -37,6 +39,21 @@ func (s *PlanText) Line(name, format string, args ...any) {
 	}
 }
 
+// Datasets adds a line for each dataset.
+func (s *PlanText) Datasets(sources []datasets.SourceInfo) {
+	for i, source := range sources {
+		s.Line(LineLabel(i, "dataset"), "%s", rows.FormatSource(source))
+	}
+}
+
+// Images adds lines about the images to pull and the disk, if there are images.
+func (s *PlanText) Images(p Images) {
+	if p.Distinct > 0 {
+		s.Line("images", "%s", formatImages(p))
+		s.Line("disk", "%s", formatDisk(p))
+	}
+}
+
 // Truncate reports whether the text form omits item i and all later ones of a list of n items. If
 // so, it adds a line with the number of omitted items.
 func (s *PlanText) Truncate(i, n int) bool {
@@ -59,8 +76,8 @@ func LineLabel(i int, name string) string {
 	return name
 }
 
-// FormatImages summarizes which images are local and which must be pulled.
-func FormatImages(p Images) string {
+// formatImages summarizes which images are local and which must be pulled.
+func formatImages(p Images) string {
 	if p.Problem != "" {
 		return fmt.Sprintf("%d distinct; it is unknown which are local", p.Distinct)
 	}
@@ -71,8 +88,8 @@ func FormatImages(p Images) string {
 	return text + fmt.Sprintf(", %d to pull", p.Pull)
 }
 
-// FormatDisk estimates the disk space that the images need.
-func FormatDisk(p Images) string {
+// formatDisk estimates the disk space that the images need.
+func formatDisk(p Images) string {
 	switch {
 	case p.Problem != "":
 		return "not known without the container engine; see mini doctor"

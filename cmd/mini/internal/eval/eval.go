@@ -5,6 +5,10 @@ package eval
 import (
 	"context"
 	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -14,24 +18,28 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/dryrun"
 	"github.com/minibench/mini/cmd/mini/internal/rows"
 	"github.com/minibench/mini/cmd/mini/internal/settings"
+	"github.com/minibench/mini/cmd/mini/internal/ui/progress"
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/usage"
 	"github.com/minibench/mini/internal/userdirs"
+	"github.com/minibench/mini/internal/version"
+	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/evaluate"
+	"github.com/minibench/mini/runner/grade"
 )
 
-// options holds the flags of mini eval.
-type options struct {
+// Options are the flags of mini eval.
+type Options struct {
 	settings.Flags
-	rows.DatasetFlags
+	datasets    rows.DatasetFlags
 	selection   datasets.Selection
-	patches     string                // --predictions
-	runSources  []datasets.SourceInfo // datasets in the manifest of the run; nil with --subset
+	patches     string // --predictions
 	output      string
 	runID       string
 	skipUnknown bool
 	trust       bool // --trust-verdicts
-	trustLogs   bool // the old --trust-logs
 	dryRun      bool
 	progress    string
 	json        bool
@@ -41,10 +49,9 @@ type options struct {
 // evaluation in the same folder resumes the earlier one.
 const DefaultRunID = "mini"
 
-// New returns the command mini eval. When a.Kill is canceled, the command kills its
-// containers.
+// New returns the command mini eval.
 func New(a *app.App) *cobra.Command {
-	o := &options{}
+	o := &Options{}
 	cmd := &cobra.Command{
 		Use:   "eval --subset SET -p PREDS",
 		Short: "Evaluate patches by running the instance's tests",
@@ -60,15 +67,11 @@ For the folder of a run, mini eval writes the verdicts into that folder.`,
 	return cmd
 }
 
-// addFlags adds the flags to f.
-func (o *options) addFlags(f *pflag.FlagSet) {
-	f.SortFlags = false
+func (o *Options) addFlags(f *pflag.FlagSet) {
 	f.StringVarP(&o.patches, "predictions", "p", "", "patches to evaluate: a `FILE`, a run's folder, gold or noop")
 	f.BoolVar(&o.skipUnknown, "skip-unknown", false, "skip predictions that cannot be graded")
 	f.BoolVar(&o.trust, "trust-verdicts", false, "take verdicts that this user's mini did not sign")
-	f.BoolVar(&o.trustLogs, "trust-logs", false, "old name")
-	_ = f.MarkHidden("trust-logs") // the flag exists
-	o.DatasetFlags.AddFlags(f)
+	o.datasets.AddFlags(f)
 	f.StringArrayVarP(&o.selection.IDs, "instance", "i", nil, "evaluate only the instance with this `ID`; repeatable")
 	f.StringVar(&o.selection.Filter, "filter", "", "evaluate only instances whose id begins with this `REGEXP`")
 	f.StringVar(&o.selection.Slice, "slice", "", "evaluate only a slice of the rows, as in Python: A:B or A:B:STEP")
@@ -79,15 +82,14 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.runID, "run-id", DefaultRunID, "name of the run in logs/run_evaluation")
 	f.Int("rerun-failed", 0, "number of times to rerun failed tests")
 	f.String("cache", "", "`FOLDER` for verdicts that several runs share")
-	o.FlagSet, o.SettingOfFlag = f, map[string]string{"workers": "eval.workers", "timeout": "eval.timeout"}
-	f.StringArrayVarP(&o.Config, "config", "c", nil, "YAML `FILE` or key.sub=value; repeatable")
+	o.AddConfigFlag(f)
+	o.SettingOfFlag = map[string]string{"workers": "eval.workers", "timeout": "eval.timeout"}
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would run, without running it")
 	f.StringVar(&o.progress, "progress", "", "how to show progress: plain, json or none")
 	f.BoolVar(&o.json, "json", false, "print the summary as JSON on stdout")
 }
 
-// run executes mini eval.
-func run(ctx context.Context, a *app.App, o *options) error {
+func run(ctx context.Context, a *app.App, o *Options) error {
 	j, err := prepare(ctx, a, o)
 	if err != nil {
 		return usage.Wrap(err)
@@ -102,41 +104,211 @@ func run(ctx context.Context, a *app.App, o *options) error {
 	return j.run(ctx, a)
 }
 
-// settings resolves the configuration of the evaluation and prints the notes of
-// unusedSettings.
-func (o *options) settings(ctx context.Context, a *app.App) (*configs.Resolved, error) {
-	cfg, err := a.ConfigWithoutModel(ctx, &o.Flags, "swebench")
-	if err != nil {
+// job is an evaluation that is ready to run.
+type job struct {
+	options *Options
+	cfg     *configs.Resolved
+	patches patches
+	set     datasets.Set
+	// selected are the ids of the selected rows, with or without a patch.
+	selected []string
+	tasks    []evaluate.Task
+	notes    []string // skipped patches, and datasets that have changed since the run
+	dir      string   // folder for the verdicts
+	key      []byte   // signs verdicts as the user's own
+	display  string   // kind of progress display
+}
+
+// ProgressKinds are the values of --progress; mini eval has no live view.
+var ProgressKinds = []string{progress.Plain, progress.JSON, progress.None}
+
+// prepare validates the flags and loads the patches and the rows. The only files that it
+// writes are in the cache of datasets.
+func prepare(ctx context.Context, a *app.App, o *Options) (_ *job, err error) {
+	j := &job{options: o, dir: o.output}
+	if j.cfg, err = a.ConfigWithoutModel(ctx, &o.Flags, "swebench"); err != nil {
 		return nil, err
 	}
-	for _, note := range unusedSettings(cfg) {
-		_, _ = fmt.Fprintln(a.Err, "mini: note:", cmdutil.Sanitize(note)) // best effort
+	printUnusedSettings(a, j.cfg)
+	if j.display, err = progress.Choose(o.progress, progress.DetectTerminal(a.Streams), ProgressKinds); err != nil && !o.dryRun {
+		return nil, err
 	}
-	return cfg, nil
-}
-
-// sharedSettings lists the settings of the agent's sandboxes that evaluations
-// use too.
-var sharedSettings = map[string]bool{
-	"environment.platform": true, "environment.pull_timeout": true, "environment.helper_dir": true,
-	"environment.environment_class": true,
-}
-
-// unusedSettings returns a note for each sandbox setting from flags or environment
-// variables that has no effect on evaluations. It ignores settings in the user's
-// configuration file, which other commands use too.
-func unusedSettings(cfg *configs.Resolved) []string {
-	entries, err := cfg.Entries("environment")
-	if err != nil {
-		return nil // Merge has validated the configuration
+	if j.patches, err = readPatches(o.patches); err != nil {
+		return nil, err
 	}
-	var notes []string
-	for _, entry := range entries {
-		origin, ok := cfg.Origin(entry.Key)
-		if ok && !origin.IsBuiltin() && origin.Layer != userdirs.ConfigFile() && !sharedSettings[entry.Key] {
-			notes = append(notes, fmt.Sprintf(
-				"%s (%s) applies to the agent's sandboxes; evaluations use those of the official harness", entry.Key, origin))
+	var recorded []datasets.SourceInfo // the datasets of the run
+	if len(o.datasets.Subsets) == 0 && j.patches.run != "" {
+		if recorded, err = o.useRunDataset(j.patches.run); err != nil {
+			return nil, err
 		}
 	}
-	return notes
+	if len(o.datasets.Subsets) == 0 {
+		return nil, usage.Errorf("--subset is required: the dataset of the patches; see mini datasets list")
+	}
+	if _, err := grade.NewLayout(".", o.runID); err != nil {
+		return nil, usage.Errorf("--run-id: %w", err)
+	}
+	switch {
+	case j.dir != "":
+	case j.patches.run != "":
+		j.dir = j.patches.run
+	default:
+		j.dir = rows.RunFolder("", append(slices.Clone(o.datasets.Subsets), j.patches.name))
+	}
+	if err := runner.CheckFolder(j.dir); err != nil {
+		return nil, err
+	}
+	if err := j.load(ctx, a, recorded); err != nil {
+		return nil, err
+	}
+	cmdutil.PrintWarnings(a.Err, append(j.patches.warnings, j.notes...))
+	return j, nil
+}
+
+// load reads the rows of the patches and makes a task for each patch whose row can be graded.
+func (j *job) load(ctx context.Context, a *app.App, recorded []datasets.SourceInfo) (err error) {
+	names := strings.Join(j.options.datasets.Subsets, "+")
+	j.set, err = j.options.datasets.Load(ctx, a.Streams, func(ids []string) (wanted []string, err error) {
+		if j.selected, err = j.options.selection.Apply(ids); err != nil {
+			return nil, err
+		}
+		if err := j.checkUnknown(ids); err != nil {
+			return nil, err
+		}
+		wanted = slices.DeleteFunc(slices.Clone(j.selected), func(id string) bool { return !j.patches.includes(id) })
+		switch {
+		case len(wanted) > 0:
+			return wanted, nil
+		case len(j.selected) == 0:
+			return nil, usage.Errorf("--instance, --filter and --slice select none of the %d instances of %s", len(ids), names)
+		}
+		return nil, usage.Errorf("%s: no prediction is for a selected instance of %s", j.patches.name, names)
+	})
+	if err != nil {
+		return err
+	}
+	for i, e := range j.set.Sources {
+		if i < len(recorded) && recorded[i].SHA256 != e.SHA256 {
+			j.notes = append(j.notes, fmt.Sprintf("%s has changed since the run (%s, now %s); verdicts use the new rows",
+				e.Name, rows.ShortHash(recorded[i].SHA256), rows.ShortHash(e.SHA256)))
+		}
+	}
+	var all []evaluate.Task
+	for _, in := range j.set.Instances {
+		all = append(all, j.patches.tasks(in)...)
+	}
+	var ungradable []string
+	for i, err := range j.config().CheckTasks(all) {
+		switch {
+		case err == nil:
+			j.tasks = append(j.tasks, all[i])
+		case !slices.Contains(ungradable, err.Error()): // the attempts at a row have the same error
+			ungradable = append(ungradable, err.Error())
+		}
+	}
+	if len(ungradable) == 0 {
+		return nil
+	}
+	problem := ungradable[0]
+	if n := len(ungradable); n > 1 {
+		problem += fmt.Sprintf(" (and %d more like it)", n-1)
+	}
+	if len(j.tasks) == 0 && j.options.skipUnknown {
+		return usage.Errorf("no patch can be evaluated: %s", problem)
+	}
+	return j.skip(problem, "")
+}
+
+// checkUnknown returns an error if predictions are for instances that the datasets, which have
+// these ids, do not contain. With --skip-unknown, it adds a note instead.
+func (j *job) checkUnknown(ids []string) error {
+	isKnown := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		isKnown[id] = true
+	}
+	var unknown []string
+	for _, p := range j.patches.submissions {
+		if p.Repetition == 0 && !isKnown[p.InstanceID] {
+			unknown = append(unknown, p.InstanceID)
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	hint := ""
+	if near := datasets.ClosestIDs(unknown[0], ids, 2); len(near) > 0 {
+		hint = fmt.Sprintf(" (did you mean %s?)", strings.Join(near, " or "))
+	}
+	return j.skip(fmt.Sprintf("%s: %s has no row %s", j.patches.name, strings.Join(j.options.datasets.Subsets, ", "), text.List(unknown)), hint)
+}
+
+// skip adds a note about patches with a problem or, without --skip-unknown, returns an error.
+func (j *job) skip(problem, hint string) error {
+	if !j.options.skipUnknown {
+		return usage.Errorf("%s%s; pass --skip-unknown to skip them", problem, hint)
+	}
+	j.notes = append(j.notes, problem+"; skipped")
+	return nil
+}
+
+// config returns the configuration of the evaluation. The caller sets the folder, the
+// log and the sandboxes.
+func (j *job) config() evaluate.Config {
+	c := EvaluateConfig(j.cfg)
+	c.RunID, c.Selected, c.Editions = j.options.runID, j.selected, j.set.Sources
+	c.SigningKey, c.TrustVerdicts = j.key, j.options.trust
+	return c
+}
+
+// EvaluateConfig returns the configuration of an evaluation with the default run id.
+func EvaluateConfig(cfg *configs.Resolved) evaluate.Config {
+	e, engine, profile := cfg.Eval, "docker", containerProfile
+	if configs.UsesCluster(cfg.Environment.Class) {
+		engine, profile = cfg.Environment.Class, clusterProfile
+	}
+	return evaluate.Config{
+		RunID: DefaultRunID, Workers: WorkerCount(e.Workers), Timeout: configs.Duration(e.Timeout),
+		Retries:     runner.Retries{MaxTries: cfg.Run.MaxTries, MaxDisruptions: cfg.Environment.Kubernetes.DisruptionRetries},
+		RerunFailed: e.RerunFailed, Cache: e.Cache,
+		Network: e.Network, Profile: profile, Engine: engine, MiniVersion: version.Version,
+	}
+}
+
+// WorkerCount returns the number of evaluations to run in parallel: n, or half
+// the number of cores, but at least 1, if n is not positive.
+func WorkerCount(n int) int {
+	if n > 0 {
+		return n
+	}
+	return max(1, runtime.NumCPU()/2)
+}
+
+// PrepareCache creates the folder of shared verdicts.
+func PrepareCache(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // verdicts may be world-readable
+		return usage.Errorf("write to the verdict cache: %w; change --cache or eval.cache", err)
+	}
+	return nil
+}
+
+// sharedSettings are the settings of the agent's sandboxes that evaluations use too.
+var sharedSettings = []string{
+	"environment.platform", "environment.pull_timeout", "environment.helper_dir", "environment.environment_class",
+}
+
+// printUnusedSettings prints a note for each sandbox setting from flags or environment
+// variables that has no effect on evaluations. It ignores settings in the user's
+// configuration file, which other commands use too.
+func printUnusedSettings(a *app.App, cfg *configs.Resolved) {
+	entries, _ := cfg.Entries("environment") // the section exists
+	for _, entry := range entries {
+		origin, ok := cfg.Origin(entry.Key)
+		if ok && !origin.IsBuiltin() && origin.Layer != userdirs.ConfigFile() && !slices.Contains(sharedSettings, entry.Key) {
+			note := fmt.Sprintf("%s (%s) applies to the agent's sandboxes; evaluations use those of the official harness", entry.Key, origin)
+			_, _ = fmt.Fprintln(a.Err, "mini: note:", cmdutil.Sanitize(note)) // best effort
+		}
+	}
 }

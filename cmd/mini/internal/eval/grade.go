@@ -3,9 +3,7 @@ package eval
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,8 +13,8 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/rows"
-	"github.com/minibench/mini/cmd/mini/internal/ui"
 	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/internal/doc"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/usage"
 	"github.com/minibench/mini/runner/grade/savedlogs"
@@ -24,9 +22,9 @@ import (
 	"github.com/minibench/mini/runner/verdicts"
 )
 
-// gradeOptions holds the flags of mini grade.
-type gradeOptions struct {
-	rows.DatasetFlags
+// GradeOptions are the flags of mini grade.
+type GradeOptions struct {
+	datasets                           rows.DatasetFlags
 	skipUnknown, verbose, dryRun, json bool
 }
 
@@ -63,11 +61,10 @@ verdicts. Verdicts whose logs cannot be graded stay unchanged.`,
 }
 
 // gradeFlags adds the flags of mini grade to cmd and returns their values.
-func gradeFlags(cmd *cobra.Command) *gradeOptions {
-	o := &gradeOptions{}
+func gradeFlags(cmd *cobra.Command) *GradeOptions {
+	o := &GradeOptions{}
 	f := cmd.Flags()
-	f.SortFlags = false
-	o.AddFlags(f)
+	o.datasets.AddFlags(f)
 	f.BoolVar(&o.skipUnknown, "skip-unknown", false, "skip logs that cannot be graded")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "print a line for each log, even if there are many")
 	f.BoolVar(&o.dryRun, "dry-run", false, "with RUN: show what would change, without writing it")
@@ -79,116 +76,63 @@ func gradeFlags(cmd *cobra.Command) *gradeOptions {
 // log without --verbose.
 const maxListed = 20
 
-func gradeLogs(ctx context.Context, a *app.App, o *gradeOptions, paths []string) error {
-	if len(o.Subsets) == 0 {
+func gradeLogs(ctx context.Context, a *app.App, o *GradeOptions, paths []string) error {
+	if len(o.datasets.Subsets) == 0 {
 		return usage.Errorf("--subset is required: demo, verified, lite ..., or a file of rows; see mini datasets list")
 	}
 	search, err := savedlogs.FindLogs(paths)
 	if err != nil {
 		return usage.Wrap(err)
 	}
-	sources, err := o.OpenAll(ctx, a.Streams)
+	sources, err := o.datasets.OpenAll(ctx, a.Streams)
 	if err != nil {
 		return usage.Wrap(err)
 	}
-	rows, err := savedlogs.ReadRows(ctx, sources, search.IDs())
+	known, err := savedlogs.ReadRows(ctx, sources, search.IDs())
 	if err != nil {
 		return usage.Wrap(err)
 	}
-	folders, err := o.gradable(a, search.Folders, rows)
-	if err != nil {
-		return err
+	folders := slices.DeleteFunc(slices.Clone(search.Folders), func(f savedlogs.Folder) bool {
+		_, ok := known.TestSpecs[f.InstanceID]
+		return !ok
+	})
+	switch problem := o.rowProblem(known); {
+	case problem != "" && !o.skipUnknown:
+		return usage.Errorf("%s; pass --skip-unknown to skip them", problem)
+	case len(folders) == 0:
+		return usage.Errorf("no log can be graded: %s", problem)
+	case problem != "":
+		_, _ = fmt.Fprintf(a.Err, "mini: skipped %s: %s\n",
+			text.Count(len(search.Folders)-len(folders), "log"), text.Printable(problem)) // best effort
 	}
 	cmdutil.SetMemory(400, 224<<20)
 	var totals savedlogs.Totals
 	sets := savedlogs.GroupByPredictions(folders)
-	printLine := o.printer(a, len(folders))
-	for r := range (savedlogs.Grader{}).Grade(ctx, folders, rows.TestSpecs) {
+	listsLogs := o.verbose || len(folders) <= maxListed
+	enc := json.NewEncoder(a.Out)
+	enc.SetEscapeHTML(false)
+	for r := range (savedlogs.Grader{}).Grade(ctx, folders, known.TestSpecs) {
 		if ctx.Err() != nil {
-			return context.Cause(ctx)
+			break
 		}
-		line := r.Line(rows)
+		line := r.Line(known)
 		totals.Add(line, r.Bytes)
 		if name, ok := sets[r.Path]; ok {
 			totals.AddToSet(name, line)
 		}
-		if err := printLine(line); err != nil {
+		switch {
+		case o.json:
+			err = enc.Encode(line)
+		case listsLogs:
+			err = a.Print(report.VerdictDoc(line))
+		}
+		if err != nil {
 			return err
 		}
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return o.finish(a, search, rows, totals)
-}
-
-// gradable returns the folders whose instances have a row that can be graded. It returns
-// an error if there are none or, without --skip-unknown, if there are others.
-func (o *gradeOptions) gradable(
-	a *app.App, candidates []savedlogs.Folder, rows savedlogs.Rows,
-) ([]savedlogs.Folder, error) {
-	problem := o.rowProblem(rows)
-	if problem != "" && !o.skipUnknown {
-		return nil, usage.Errorf("%s; pass --skip-unknown to skip them", problem)
-	}
-	folders := slices.DeleteFunc(slices.Clone(candidates), func(f savedlogs.Folder) bool {
-		_, ok := rows.TestSpecs[f.InstanceID]
-		return !ok
-	})
-	if len(folders) == 0 {
-		return nil, usage.Errorf("no log can be graded: %s", problem)
-	}
-	if problem != "" {
-		_, _ = fmt.Fprintf(a.Err, "mini: skipped %s: %s\n",
-			text.Count(len(candidates)-len(folders), "log"), text.Printable(problem)) // best effort
-	}
-	return folders, nil
-}
-
-// rowProblem describes the logs without a row and the rows that cannot be graded. It
-// returns "" if all logs can be graded.
-func (o *gradeOptions) rowProblem(rows savedlogs.Rows) string {
-	var parts []string
-	if n := len(rows.Unknown); n > 0 {
-		parts = append(parts, fmt.Sprintf("%s has no row for the %s %s",
-			strings.Join(o.Subsets, ", "), text.Plural(n, "folder"), text.List(rows.Unknown)))
-	}
-	if n := len(rows.Ungradable); n > 0 {
-		var texts []string
-		for _, err := range rows.Ungradable {
-			texts = append(texts, err.Error())
-		}
-		slices.SortFunc(texts, datasets.CompareNatural)
-		parts = append(parts, texts[0])
-		if n > 1 {
-			parts[len(parts)-1] += fmt.Sprintf(" (and %d more like it)", n-1)
-		}
-	}
-	return strings.Join(parts, "; ")
-}
-
-// printsEachLog reports whether mini grade prints a line for each log.
-func (o *gradeOptions) printsEachLog(logs int) bool { return o.verbose || logs <= maxListed }
-
-// printer returns a function that prints the result of one log. Without --json, it
-// prints nothing if there are too many logs.
-func (o *gradeOptions) printer(a *app.App, logs int) func(savedlogs.Line) error {
-	switch {
-	case o.json:
-		enc := json.NewEncoder(a.Out)
-		enc.SetEscapeHTML(false)
-		return func(l savedlogs.Line) error { return enc.Encode(l) }
-	case o.printsEachLog(logs):
-		return func(l savedlogs.Line) error { return report.WriteVerdict(a.Out, l, ui.Width(a.Out)) }
-	}
-	return func(savedlogs.Line) error { return nil }
-}
-
-// finish prints the summary. It returns cmdutil.ErrIncomplete if a log was not graded
-// or the search skipped a path.
-func (o *gradeOptions) finish(
-	a *app.App, search savedlogs.SearchResult, datasetRows savedlogs.Rows, totals savedlogs.Totals,
-) error {
 	if n := len(search.WithoutLog); n > 0 {
 		_, _ = fmt.Fprintf(a.Err, "mini: %s of evaluations without a log: %s\n",
 			text.Count(n, "folder"), text.Printable(text.List(search.WithoutLog))) // best effort
@@ -197,20 +141,42 @@ func (o *gradeOptions) finish(
 		_, _ = fmt.Fprintln(a.Err, "mini: skipped", text.Printable(skipped.Path+": "+skipped.Reason)) // best effort
 	}
 	if !o.json {
-		var b strings.Builder
-		if o.printsEachLog(totals.Logs) {
-			b.WriteString("\n")
+		d := &doc.Doc{}
+		if listsLogs {
+			d.Blank()
 		}
-		err := report.WriteTotals(&b, totals, ui.Width(a.Out))
-		for _, edition := range datasetRows.Editions {
-			b.WriteString(text.Printable(rows.FormatSource(edition)) + "\n")
+		d.Add(report.TotalsDoc(totals))
+		for _, edition := range known.Editions {
+			d.Line(0, "%s", rows.FormatSource(edition))
 		}
-		if _, werr := io.WriteString(a.Out, b.String()); err != nil || werr != nil {
-			return errors.Join(err, werr)
+		if err := a.Print(d); err != nil {
+			return err
 		}
 	}
 	if totals.Graded() < totals.Logs || len(search.Skipped) > 0 {
 		return cmdutil.ErrIncomplete
 	}
 	return nil
+}
+
+// rowProblem describes the logs without a row and the rows that cannot be graded. It
+// returns "" if all logs can be graded.
+func (o *GradeOptions) rowProblem(known savedlogs.Rows) string {
+	var parts []string
+	if n := len(known.Unknown); n > 0 {
+		parts = append(parts, fmt.Sprintf("%s has no row for the %s %s",
+			strings.Join(o.datasets.Subsets, ", "), text.Plural(n, "folder"), text.List(known.Unknown)))
+	}
+	if n := len(known.Ungradable); n > 0 {
+		var texts []string
+		for _, err := range known.Ungradable {
+			texts = append(texts, err.Error())
+		}
+		first := slices.MinFunc(texts, datasets.CompareNatural)
+		if n > 1 {
+			first += fmt.Sprintf(" (and %d more like it)", n-1)
+		}
+		parts = append(parts, first)
+	}
+	return strings.Join(parts, "; ")
 }

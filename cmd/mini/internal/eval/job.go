@@ -1,28 +1,33 @@
 package eval
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
-	"github.com/minibench/mini/cmd/mini/internal/ui"
 	"github.com/minibench/mini/cmd/mini/internal/ui/progress"
 	"github.com/minibench/mini/datasets"
 	envopen "github.com/minibench/mini/env/open"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/usage"
+	"github.com/minibench/mini/internal/userdirs"
+	"github.com/minibench/mini/internal/userfiles"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/runner/runs"
+	"github.com/minibench/mini/runner/verdicts"
 )
 
 // run evaluates the patches and prints the score.
@@ -39,9 +44,13 @@ func (j *job) run(ctx context.Context, a *app.App) error {
 	// Connect to the engine before creating the folder: if no engine responds, no
 	// empty folder is left behind.
 	var log *runner.EventLog
-	sandboxes, err := connect(ctx, a, j.cfg, j.dir, progress.NewObserver(func(e runner.Event) { log.Emit(e) }))
+	engine, err := envopen.Connect(ctx, a.Kill, j.cfg, a.Err, progress.NewObserver(func(e runner.Event) { log.Emit(e) }))
 	if err != nil {
 		return err
+	}
+	sandboxes, err := NewSandboxes(ctx, engine, j.cfg, j.dir)
+	if err != nil {
+		return errors.Join(usage.Wrap(err), engine.Close())
 	}
 	folder, err := runner.OpenWithMode(j.dir, j.cfg.Run.FolderMode())
 	if err != nil {
@@ -67,54 +76,37 @@ func (j *job) evaluate(
 ) (evaluate.Summary, error) {
 	c := j.config()
 	c.Folder, c.Log, c.Sandboxes = folder, log, sandboxes
-	pending, err := j.pending(ctx, c)
-	if err != nil {
-		return evaluate.Summary{}, usage.Wrap(err)
-	}
-	if sandboxes.Images != nil && len(pending) > 0 {
-		if err := sandboxes.Images.CheckBudget(ctx, sandboxes.imageRequests(pending)); err != nil {
-			return evaluate.Summary{}, usage.Wrap(err)
+	reusable, err := c.FindReusable(ctx, j.dir, j.tasks)
+	var pending []datasets.Instance // those that need a container
+	for i, class := range reusable {
+		if class == "" || class.IsFailure() && c.RerunFailed > 0 {
+			pending = append(pending, j.tasks[i].Instance)
 		}
 	}
-	if err := j.printHeading(w, len(pending)); err != nil {
+	if err == nil && sandboxes.Images != nil && len(pending) > 0 {
+		err = sandboxes.Images.CheckBudget(ctx, sandboxes.imageRequests(pending))
+	}
+	if err == nil {
+		err = j.printHeading(w, len(pending))
+	}
+	if err != nil {
 		return evaluate.Summary{}, usage.Wrap(err)
 	}
 	defer sandboxes.Prefetch(ctx, pending)()
 	return evaluate.Run(ctx, c, j.tasks)
 }
 
-// pending returns the instance of each task that needs a container.
-func (j *job) pending(ctx context.Context, c evaluate.Config) ([]datasets.Instance, error) {
-	verdicts, err := c.FindReusable(ctx, j.dir, j.tasks)
-	var pending []datasets.Instance
-	for i, class := range verdicts {
-		if class == "" || class.IsFailure() && c.RerunFailed > 0 {
-			pending = append(pending, j.tasks[i].Instance)
-		}
-	}
-	return pending, err
-}
-
 // printHeading prints what is evaluated, and the folder. pending is the number of
 // patches that need a container.
 func (j *job) printHeading(w io.Writer, pending int) error {
 	line := fmt.Sprintf("mini eval: %s, %s of %s, %s",
-		text.Printable(strings.Join(j.options.Subsets, "+")), text.Count(len(j.tasks), "patch"),
+		text.Printable(strings.Join(j.options.datasets.Subsets, "+")), text.Count(len(j.tasks), "patch"),
 		text.Printable(j.patches.name), text.Count(WorkerCount(j.cfg.Eval.Workers), "worker"))
 	if n := len(j.tasks) - pending; n > 0 {
 		line += fmt.Sprintf("; %d without a container", n)
 	}
 	_, err := fmt.Fprintf(w, "%s\nfolder: %s\n", line, text.Printable(j.dir))
 	return err
-}
-
-// WorkerCount returns the number of evaluations to run in parallel: n, or half
-// the number of cores, but at least 1, if n is not positive.
-func WorkerCount(n int) int {
-	if n > 0 {
-		return n
-	}
-	return max(1, runtime.NumCPU()/2)
 }
 
 // ids returns the ids of the instances that have a patch, without duplicates.
@@ -151,18 +143,23 @@ func (j *job) conclude(ctx context.Context, a *app.App, sum evaluate.Summary, ru
 	}
 	score := report.NewScore(evaluation)
 	var repetitions *report.RepetitionSummary
-	if evaluation.Run != nil && len(j.patches.repetitions) > 0 {
+	if evaluation.Run != nil && j.patches.hasRepetitions() {
 		repetitions = report.NewRepetitionSummary(evaluation.Run, j.ids())
 	}
 	var err error
 	if j.options.json {
 		err = json.NewEncoder(a.Out).Encode(result{j.dir, j.options.runID, sum, score, repetitions})
 	} else {
-		err = score.Write(a.Out, ui.Width(a.Out))
+		d := score.Doc()
 		if repetitions != nil {
-			err = errors.Join(err, repetitions.Write(a.Out, ui.Width(a.Out)))
+			d.Blank()
+			d.Add(repetitions.Doc())
 		}
-		err = errors.Join(err, j.printMissing(a.Out))
+		if n := len(j.selected) - len(j.ids()); n > 0 {
+			d.Blank()
+			d.Line(0, "%d of the %s %s no patch; the official summary counts them", n, text.Count(len(j.selected), "instance"), text.Verb(n, "has", "have"))
+		}
+		err = a.Print(d)
 	}
 	switch {
 	case err != nil || runErr != nil:
@@ -175,13 +172,46 @@ func (j *job) conclude(ctx context.Context, a *app.App, sum evaluate.Summary, ru
 	return cmdutil.ErrIncomplete
 }
 
-// printMissing prints how many of the selected instances have no patch.
-func (j *job) printMissing(w io.Writer) error {
-	n := len(j.selected) - len(j.ids())
-	if n == 0 {
-		return nil
+// verdictKeySize is the length of the key that signs verdicts, in bytes.
+const verdictKeySize = 32
+
+// verdictKeyPath returns the path of the user's key. The key is outside of all run
+// folders, so that verdicts in a downloaded run do not count as the user's own.
+func verdictKeyPath() string { return filepath.Join(userdirs.StateDir(), "mini", "verdict.key") }
+
+// readVerdictKey returns the user's key, or nil if it does not exist.
+func readVerdictKey() ([]byte, error) {
+	data, err := userfiles.Read(verdictKeyPath())
+	if err != nil || len(data) == 0 {
+		return nil, err
 	}
-	_, err := fmt.Fprintf(w, "\n%d of the %s %s no patch; the official summary counts them\n",
-		n, text.Count(len(j.selected), "instance"), text.Verb(n, "has", "have"))
-	return err
+	key, err := hex.DecodeString(string(bytes.TrimSpace(data)))
+	if err != nil || len(key) != verdictKeySize {
+		return nil, fmt.Errorf("read verdict key: %s is damaged; remove it, and mini creates a new one", verdictKeyPath())
+	}
+	return key, nil
+}
+
+// EnsureKey returns the user's key for signing verdicts. It creates the key if
+// it does not exist.
+func EnsureKey(ctx context.Context) ([]byte, error) {
+	err := userfiles.Update(ctx, verdictKeyPath(), func(old []byte) ([]byte, error) {
+		if len(old) > 0 {
+			return old, nil
+		}
+		key := make([]byte, verdictKeySize)
+		_, _ = rand.Read(key) // never fails
+		return []byte(hex.EncodeToString(key) + "\n"), nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("create verdict key: %w", err)
+	}
+	return readVerdictKey()
+}
+
+// IsSignedByUser reports whether a verdict record is signed with the user's key. It
+// reads the key at each call, because an evaluation may create the key meanwhile.
+func IsSignedByUser(record verdicts.Record) bool {
+	key, err := readVerdictKey()
+	return err == nil && record.IsSignedBy(key)
 }

@@ -17,19 +17,23 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// patches holds the patches to evaluate: predictions, or a patch derived from
+// patches holds the patches to evaluate: submissions, or a patch derived from
 // each row (gold and noop).
 type patches struct {
-	name        string // value of -p
-	predictions []trajectories.Prediction
+	name string // value of -p
+	// submissions are the predictions, with the repetition 0, and the submissions of a run with
+	// -k that are not in preds.json.
+	submissions []runs.Submission
 	warnings    []string
-	// taskFor returns the task for the gold or noop patch of a row; nil for predictions.
+	// taskFor returns the task for the gold or noop patch of a row; nil for submissions.
 	taskFor func(datasets.Instance) evaluate.Task
 	// run is the folder of the run that made the predictions; "" if unknown.
 	run string
-	// repetitions are the submissions of a run with -k, without the first repetitions, which
-	// are in preds.json.
-	repetitions []runs.Submission
+}
+
+// hasRepetitions reports whether there are submissions of later repetitions.
+func (p patches) hasRepetitions() bool {
+	return slices.ContainsFunc(p.submissions, func(s runs.Submission) bool { return s.Repetition > 0 })
 }
 
 // predsFile is the name of the file of predictions in the folder of a run.
@@ -74,50 +78,39 @@ func readPatches(name string) (patches, error) {
 	if err != nil {
 		return p, err
 	}
-	p.predictions = list.List
+	for _, prediction := range list.List {
+		p.submissions = append(p.submissions, runs.Submission{Prediction: prediction})
+	}
 	for _, w := range list.Warnings {
 		p.warnings = append(p.warnings, fmt.Sprintf("%s: %s", path, w))
 	}
-	if err := p.findRepetitions(); err != nil {
-		return p, err
+	if p.run != "" && filepath.Clean(name) == p.run { // -p names the folder, not the file
+		run, err := runs.Read(p.run)
+		if err != nil {
+			return p, err
+		}
+		repetitions, err := run.ExtraSubmissions()
+		if err != nil {
+			p.warnings = append(p.warnings, fmt.Sprintf("%s: %v; these attempts get no verdict", p.run, err))
+		}
+		p.submissions = append(p.submissions, repetitions...)
 	}
-	if len(p.predictions)+len(p.repetitions) == 0 {
+	if len(p.submissions) == 0 {
 		return p, usage.Errorf("%s has no predictions", path)
 	}
 	return p, nil
-}
-
-// findRepetitions reads the submissions of a run that preds.json does not contain. It
-// does nothing if -p names the file instead of the folder.
-func (p *patches) findRepetitions() error {
-	if p.run == "" || filepath.Clean(p.name) != p.run {
-		return nil
-	}
-	run, err := runs.Read(p.run)
-	if err != nil {
-		return err
-	}
-	if p.repetitions, err = run.ExtraSubmissions(); err != nil {
-		p.warnings = append(p.warnings, fmt.Sprintf("%s: %v; these attempts get no verdict", p.run, err))
-	}
-	return nil
 }
 
 // namelessModel is the official harness's name for the model of a prediction
 // without a model name.
 const namelessModel = "None"
 
-// tasks returns a task for each patch of an instance. byID has the predictions by
-// instance id.
-func (p patches) tasks(in datasets.Instance, byID map[string]trajectories.Prediction) []evaluate.Task {
+// tasks returns a task for each patch of an instance.
+func (p patches) tasks(in datasets.Instance) (tasks []evaluate.Task) {
 	if p.taskFor != nil {
 		return []evaluate.Task{p.taskFor(in)}
 	}
-	var tasks []evaluate.Task
-	if pred, ok := byID[in.ID]; ok {
-		tasks = append(tasks, NewTask(in, pred))
-	}
-	for _, s := range p.repetitions {
+	for _, s := range p.submissions {
 		if s.InstanceID == in.ID {
 			t := NewTask(in, s.Prediction)
 			t.Repetition = s.Repetition
@@ -128,10 +121,8 @@ func (p patches) tasks(in datasets.Instance, byID map[string]trajectories.Predic
 }
 
 // includes reports whether the instance has a patch.
-func (p patches) includes(id string, byID map[string]trajectories.Prediction) bool {
-	_, ok := byID[id]
-	return ok || p.taskFor != nil ||
-		slices.ContainsFunc(p.repetitions, func(s runs.Submission) bool { return s.InstanceID == id })
+func (p patches) includes(id string) bool {
+	return p.taskFor != nil || slices.ContainsFunc(p.submissions, func(s runs.Submission) bool { return s.InstanceID == id })
 }
 
 // NewTask returns a task that evaluates a prediction.
@@ -146,30 +137,29 @@ func NewTask(in datasets.Instance, p trajectories.Prediction) evaluate.Task {
 	return evaluate.NewTask(in, model, []byte(p.Patch))
 }
 
-// useRunDataset selects the datasets of the run that made the patches. Unless a flag
-// selects rows, it also selects the rows of the run.
-func (o *options) useRunDataset(run string) error {
+// useRunDataset selects the datasets of the run that made the patches, and returns them. Unless
+// a flag selects rows, it also selects the rows of the run.
+func (o *Options) useRunDataset(run string) ([]datasets.SourceInfo, error) {
 	r, err := runs.Open(run)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	dataset := r.Manifest.Dataset
-	o.runSources = dataset.Editions
 	for _, source := range dataset.Editions {
-		o.Subsets = append(o.Subsets, source.Name)
-		if len(dataset.Editions) == 1 && o.Split == "" {
-			o.Split = source.Split
+		o.datasets.Subsets = append(o.datasets.Subsets, source.Name)
+		if len(dataset.Editions) == 1 && o.datasets.Split == "" {
+			o.datasets.Split = source.Split
 		}
 	}
-	if o.selection.Filter != "" || o.selection.Slice != "" || len(o.selection.IDs) > 0 {
-		return nil
+	if o.selection.Filter != "" || o.selection.Slice != "" || len(o.selection.IDs) > 0 || dataset.Selection == nil {
+		return dataset.Editions, nil
 	}
 	data, err := json.Marshal(dataset.Selection)
-	if err == nil && dataset.Selection != nil {
+	if err == nil {
 		err = json.Unmarshal(data, &o.selection)
 	}
 	if err != nil {
-		return fmt.Errorf("read rows of the run %s: %w; name them with --subset", run, err)
+		return nil, fmt.Errorf("read rows of the run %s: %w; name them with --subset", run, err)
 	}
-	return nil
+	return dataset.Editions, nil
 }

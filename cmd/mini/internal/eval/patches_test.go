@@ -34,7 +34,7 @@ func TestPatchesOfLaterRepetitionsOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, err := readPatches(dir)
-	if err != nil || len(p.predictions) != 0 || len(p.repetitions) != 1 || p.repetitions[0].Repetition != 2 || p.repetitions[0].Patch != "p" || !p.includes("a", nil) {
+	if err != nil || len(p.submissions) != 1 || p.submissions[0].Repetition != 2 || p.submissions[0].Patch != "p" || !p.includes("a") {
 		t.Errorf("%+v, %v", p, err)
 	}
 	if _, err := readPatches(filepath.Join(dir, "preds.json")); err == nil {

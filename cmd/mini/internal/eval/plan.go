@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/minibench/mini/cmd/mini/internal/dryrun"
-	"github.com/minibench/mini/cmd/mini/internal/rows"
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env/docker"
@@ -92,9 +91,7 @@ func (p plan) text() string {
 	var s dryrun.PlanText
 	line := s.Line
 	s.WriteString("dry run: nothing is started\n\n")
-	for i, e := range p.Datasets {
-		line(dryrun.LineLabel(i, "dataset"), "%s", rows.FormatSource(e))
-	}
+	s.Datasets(p.Datasets)
 	line("patches", "%d, for %s; %d with a valid verdict, %d to run",
 		len(p.Patches), text.Count(p.Selected, "instance"), p.Known, len(p.Patches)-p.Known)
 	for i, note := range p.Notes {
@@ -102,10 +99,7 @@ func (p plan) text() string {
 	}
 	line("sandboxes", "as in the official harness, network %s, %s, timeout %g s",
 		p.Network, text.Count(p.Workers, "worker"), p.Timeout)
-	if p.Images.Distinct > 0 {
-		line("images", "%s", dryrun.FormatImages(p.Images))
-		line("disk", "%s", dryrun.FormatDisk(p.Images))
-	}
+	s.Images(p.Images)
 	line("folder", "%s, run id %s", p.Folder, p.RunID)
 	if p.Obstacle != "" {
 		line("problem", "the evaluation cannot start: %s", p.Obstacle)

@@ -14,11 +14,10 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/rows"
-	"github.com/minibench/mini/cmd/mini/internal/ui"
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/internal/usage"
 	"github.com/minibench/mini/runner"
-	"github.com/minibench/mini/runner/regrade"
+	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/runner/verdicts"
@@ -36,7 +35,7 @@ func NewRegrade(a *app.App) *cobra.Command {
 }
 
 // regradeRun grades the saved logs of a run again.
-func regradeRun(ctx context.Context, a *app.App, o *gradeOptions, dir string) error {
+func regradeRun(ctx context.Context, a *app.App, o *GradeOptions, dir string) error {
 	if _, err := os.Stat(dir); err != nil {
 		return cmdutil.RunFolderError(dir, err)
 	}
@@ -53,19 +52,23 @@ func regradeRun(ctx context.Context, a *app.App, o *gradeOptions, dir string) er
 	if err == nil && len(recorded.Verdicts)+len(recorded.Unreadable) == 0 {
 		err = usage.Errorf("%s has no evaluations by mini; to grade its logs, run mini grade --subset SET %s", dir, dir)
 	}
+	var key []byte
+	if err == nil {
+		key, err = readVerdictKey()
+	}
+	var set datasets.Set
+	if err == nil {
+		set, err = o.loadRows(ctx, a, dir, recorded)
+	}
 	if err != nil {
 		return usage.Wrap(err)
 	}
-	key, err := readVerdictKey()
-	if err != nil {
-		return usage.Wrap(err)
+	instances := make(map[string]datasets.Instance, len(set.Instances))
+	for _, in := range set.Instances {
+		instances[in.ID] = in
 	}
-	rows, editions, err := o.loadRows(ctx, a, dir, recorded)
-	if err != nil {
-		return usage.Wrap(err)
-	}
-	res, err := regrade.Run(ctx, regrade.Config{
-		Dir: dir, Verdicts: recorded.Verdicts, Instances: rows, Editions: editions,
+	res, err := evaluate.Regrade(ctx, evaluate.RegradeConfig{
+		Dir: dir, Verdicts: recorded.Verdicts, Instances: instances, Editions: set.Sources,
 		DryRun: o.dryRun, Now: time.Now(), SigningKey: key,
 	})
 	if err == nil && folder != nil {
@@ -74,110 +77,82 @@ func regradeRun(ctx context.Context, a *app.App, o *gradeOptions, dir string) er
 	if err != nil {
 		return err
 	}
-	if err := o.printRegraded(a, dir, recorded, res, editions); err != nil {
-		return err
-	}
-	if len(res.Failed)+len(recorded.Unreadable) > 0 {
-		return cmdutil.ErrIncomplete
-	}
-	return nil
-}
-
-// loadRows loads the rows of the instances that have verdicts.
-func (o *gradeOptions) loadRows(
-	ctx context.Context, a *app.App, dir string, recorded verdicts.Set,
-) (map[string]datasets.Instance, []datasets.SourceInfo, error) {
-	sources, err := o.sources(ctx, a, dir, recorded)
-	if err != nil {
-		return nil, nil, err
-	}
-	var ids []string
-	for _, verdict := range recorded.Verdicts {
-		ids = append(ids, verdict.Instance)
-	}
-	set, err := datasets.Load(ctx, sources, datasets.Existing(ids))
-	if err != nil {
-		return nil, nil, err
-	}
-	if len(set.Instances) == 0 {
-		var names []string
-		for _, src := range sources {
-			names = append(names, src.Name)
-		}
-		return nil, nil, usage.Errorf("%s has none of the evaluated instances of %s; name the dataset with --subset",
-			strings.Join(names, ", "), dir)
-	}
-	rows := make(map[string]datasets.Instance, len(set.Instances))
-	for _, in := range set.Instances {
-		rows[in.ID] = in
-	}
-	return rows, set.Sources, nil
-}
-
-// sources opens the datasets of --subset, or else those of the run.
-func (o *gradeOptions) sources(ctx context.Context, a *app.App, dir string, recorded verdicts.Set) ([]datasets.Source, error) {
-	if len(o.Subsets) > 0 {
-		return o.OpenAll(ctx, a.Streams)
-	}
-	editions := recordedEditions(dir, recorded)
-	if len(editions) == 0 {
-		return nil, usage.Errorf("%s names no dataset; name it with --subset", dir)
-	}
-	var sources []datasets.Source
-	for _, e := range editions {
-		if datasets.IsStdin(e.Name) {
-			return nil, usage.Errorf("the rows of %s came from stdin; name them with --subset", dir)
-		}
-		source, err := rows.Open(ctx, a.Streams, e.Name, cmp.Or(o.Split, e.Split))
-		if err != nil {
-			return nil, fmt.Errorf("%w (the dataset of %s; name another with --subset)", err, dir)
-		}
-		sources = append(sources, source)
-	}
-	return sources, nil
-}
-
-// recordedEditions returns the datasets in the manifest of the run or, without a
-// manifest, in its verdicts.
-func recordedEditions(dir string, recorded verdicts.Set) []datasets.SourceInfo {
-	if run, err := runs.Open(dir); err == nil && len(run.Manifest.Dataset.Editions) > 0 {
-		return run.Manifest.Dataset.Editions
-	}
-	var editions []datasets.SourceInfo
-	add := func(edition datasets.SourceInfo) {
-		same := func(other datasets.SourceInfo) bool {
-			return other.Name == edition.Name && other.Split == edition.Split
-		}
-		if edition.Name != "" && !slices.ContainsFunc(editions, same) {
-			editions = append(editions, edition)
-		}
-	}
-	for _, v := range recorded.Verdicts {
-		for _, edition := range v.Basis.Editions {
-			add(edition)
-		}
-	}
-	return editions
-}
-
-// printRegraded prints the changed verdicts and the new scores.
-func (o *gradeOptions) printRegraded(
-	a *app.App, dir string, recorded verdicts.Set, res regrade.Result, editions []datasets.SourceInfo,
-) error {
 	run, err := runs.Read(dir)
 	if err != nil {
 		run = nil // the folder contains only evaluations
 	}
 	scores := report.NewScores(verdicts.Set{Dir: dir, Verdicts: res.Records}, run, nil, time.Now())
 	if o.json {
-		return cmdutil.WriteJSON(a.Out, struct {
+		err = cmdutil.WriteJSON(a.Out, struct {
 			Run    string `json:"run"`
 			DryRun bool   `json:"dry_run"`
-			regrade.Result
+			evaluate.Regraded
 			Unread   []string              `json:"unread,omitempty"`
 			Editions []datasets.SourceInfo `json:"dataset"`
 			Scores   []report.Score        `json:"scores"`
-		}{dir, o.dryRun, res, recorded.Unreadable, editions, scores})
+		}{dir, o.dryRun, res, recorded.Unreadable, set.Sources, scores})
+	} else {
+		err = a.Print(report.RegradedDoc(res, recorded.Unreadable, scores, o.dryRun))
 	}
-	return report.WriteRegraded(a.Out, res, recorded.Unreadable, scores, o.dryRun, ui.Width(a.Out))
+	if err == nil && len(res.Failed)+len(recorded.Unreadable) > 0 {
+		return cmdutil.ErrIncomplete
+	}
+	return err
+}
+
+// loadRows loads the rows of the instances that have verdicts, from the datasets of --subset, or else
+// from those of the run.
+func (o *GradeOptions) loadRows(ctx context.Context, a *app.App, dir string, recorded verdicts.Set) (set datasets.Set, err error) {
+	var sources []datasets.Source
+	if len(o.datasets.Subsets) > 0 {
+		if sources, err = o.datasets.OpenAll(ctx, a.Streams); err != nil {
+			return set, err
+		}
+	} else {
+		editions := recordedEditions(dir, recorded)
+		if len(editions) == 0 {
+			return set, usage.Errorf("%s names no dataset; name it with --subset", dir)
+		}
+		for _, e := range editions {
+			if datasets.IsStdin(e.Name) {
+				return set, usage.Errorf("the rows of %s came from stdin; name them with --subset", dir)
+			}
+			source, err := rows.Open(ctx, a.Streams, e.Name, cmp.Or(o.datasets.Split, e.Split))
+			if err != nil {
+				return set, fmt.Errorf("%w (the dataset of %s; name another with --subset)", err, dir)
+			}
+			sources = append(sources, source)
+		}
+	}
+	var ids, names []string
+	for _, verdict := range recorded.Verdicts {
+		ids = append(ids, verdict.Instance)
+	}
+	for _, src := range sources {
+		names = append(names, src.Name)
+	}
+	set, err = datasets.Load(ctx, sources, datasets.Existing(ids))
+	if err == nil && len(set.Instances) == 0 {
+		err = usage.Errorf("%s has none of the evaluated instances of %s; name the dataset with --subset", strings.Join(names, ", "), dir)
+	}
+	return set, err
+}
+
+// recordedEditions returns the datasets in the manifest of the run or, without a
+// manifest, in its verdicts.
+func recordedEditions(dir string, recorded verdicts.Set) (editions []datasets.SourceInfo) {
+	if run, err := runs.Open(dir); err == nil && len(run.Manifest.Dataset.Editions) > 0 {
+		return run.Manifest.Dataset.Editions
+	}
+	for _, v := range recorded.Verdicts {
+		for _, edition := range v.Basis.Editions {
+			same := func(other datasets.SourceInfo) bool {
+				return other.Name == edition.Name && other.Split == edition.Split
+			}
+			if edition.Name != "" && !slices.ContainsFunc(editions, same) {
+				editions = append(editions, edition)
+			}
+		}
+	}
+	return editions
 }

@@ -2,17 +2,14 @@ package eval
 
 import (
 	"context"
-	"errors"
 	"time"
 
-	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/docker"
 	"github.com/minibench/mini/env/docker/imagestore"
 	envopen "github.com/minibench/mini/env/open"
-	"github.com/minibench/mini/internal/usage"
 	"github.com/minibench/mini/runner/evaluate"
 )
 
@@ -112,17 +109,4 @@ func imageRequest(c docker.Config, in datasets.Instance) imagestore.Request {
 func NewSandboxes(ctx context.Context, s *envopen.Sandboxes, cfg *configs.Resolved, run string) (Sandboxes, error) {
 	sandboxes := Sandboxes{s, containerConfig(cfg, run, cfg.Eval.Network), configs.Duration(cfg.Eval.Timeout)}
 	return sandboxes, s.CheckContainer(ctx, envopen.WithPlaceholderImage(sandboxes.base))
-}
-
-// connect connects to the container engine or the cluster and returns evaluation sandboxes.
-func connect(ctx context.Context, a *app.App, cfg *configs.Resolved, run string, o envopen.Observer) (Sandboxes, error) {
-	s, err := envopen.Connect(ctx, a.Kill, cfg, a.Err, o)
-	if err != nil {
-		return Sandboxes{}, err
-	}
-	sandboxes, err := NewSandboxes(ctx, s, cfg, run)
-	if err != nil {
-		return sandboxes, errors.Join(usage.Wrap(err), s.Close())
-	}
-	return sandboxes, nil
 }

@@ -3,7 +3,6 @@ package replay
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"path/filepath"
 	"slices"
 
@@ -38,7 +37,7 @@ var branchKeys = []string{
 
 // prepareBranch validates the recordings and the settings, and returns the batch that
 // continues the recordings.
-func (o *options) prepareBranch(ctx context.Context, a *app.App, recordings []*recording) (*bench.Job, error) {
+func (o *Options) prepareBranch(ctx context.Context, a *app.App, recordings []*recording) (*bench.Job, error) {
 	for _, r := range recordings {
 		if r.err != nil {
 			return nil, r.err
@@ -68,27 +67,35 @@ func (o *options) prepareBranch(ctx context.Context, a *app.App, recordings []*r
 			return nil, usage.Errorf("%s and %s have different settings; pass only one of them", r.path, recordings[0].path)
 		}
 		settings = recorded
-		if branch.Parents[r.row.ID], err = o.parent(r); err != nil {
+		sum, err := cmdutil.FileSHA256(r.path)
+		if err == nil {
+			branch.Parents[r.row.ID], err = runner.NewParent(trajectories.Origin{
+				InstanceID: r.id, Attempt: r.attempt, Run: filepath.Base(cmp.Or(r.run, r.path)), SHA256: sum, Step: o.step,
+			}, r.file.Records)
+		}
+		if err != nil {
 			return nil, usage.Errorf("%s: %w", r.path, err)
 		}
 		rows = append(rows, r.row)
 	}
-	cfg, err = o.configure(recordings[0], settings)
-	if err == nil {
-		err = o.checkSandbox(cfg, recordings[0])
-	}
-	if err != nil {
+	if cfg, err = o.configure(recordings[0], settings); err != nil {
 		return nil, err
 	}
-	if err := checkProtocol(cfg, recordings[0], settings); err != nil {
-		return nil, err
+	protocol := "text" // of the recordings
+	for _, s := range settings {
+		if s.key == "agent.protocol" && s.value != `""` {
+			protocol = s.value[1 : len(s.value)-1]
+		}
+	}
+	if p := cmp.Or(cfg.Agent.Protocol, "text"); p != protocol {
+		return nil, usage.Errorf("%s uses the protocol %s, and a branch cannot continue in %s; leave agent.protocol out", recordings[0].path, protocol, p)
 	}
 	return o.branchJob(a, cfg, branch, rows, recordings[0])
 }
 
 // branchJob returns the batch that continues recordings as described by b. first is
 // the first recording; all have the same settings.
-func (o *options) branchJob(a *app.App, cfg *configs.Resolved, b *runner.Branch, rows []datasets.Instance, first *recording) (*bench.Job, error) {
+func (o *Options) branchJob(a *app.App, cfg *configs.Resolved, b *runner.Branch, rows []datasets.Instance, first *recording) (*bench.Job, error) {
 	if err := settings.CheckModelNames(cfg); err != nil {
 		return nil, err
 	}
@@ -103,7 +110,7 @@ func (o *options) branchJob(a *app.App, cfg *configs.Resolved, b *runner.Branch,
 	benchOptions := &bench.Options{Flags: o.Flags, Output: o.output, RedoExisting: true, JSON: o.json}
 	name := filepath.Base(cmp.Or(first.run, first.path))
 	if first.isDemo {
-		benchOptions.Subsets, name = []string{datasetopen.Demo}, datasetopen.Demo
+		benchOptions.Datasets.Subsets, name = []string{datasetopen.Demo}, datasetopen.Demo
 	}
 	j := &bench.Job{
 		Options: benchOptions, Config: cfg, Agent: agent, Dir: o.output, Progress: display, Branch: b,
@@ -122,48 +129,16 @@ func (o *options) branchJob(a *app.App, cfg *configs.Resolved, b *runner.Branch,
 }
 
 // branchSettings returns the settings that a branch takes from a recording. From a
-// recording of another agent, it takes none of branchKeys except the protocol.
-func (o *options) branchSettings(r *recording) ([]recordedSetting, error) {
+// recording of another agent, it takes none of branchKeys except the protocol that its model used.
+func (o *Options) branchSettings(r *recording) ([]recordedSetting, error) {
 	settings, err := o.settings(r)
-	if err != nil || r.file.Format != trajectories.Format {
-		return append(settings, recordedSetting{"agent.protocol", fmt.Sprintf("%q", r.protocol())}), err
+	if err != nil || r.file.Format == trajectories.Format {
+		return append(settings, r.settings(branchKeys, nil)...), err
 	}
-	return append(settings, r.settings(branchKeys, nil)...), nil
-}
-
-// protocol returns the protocol that the model of another agent's recording
-// used.
-func (r *recording) protocol() string {
+	protocol := `"text"`
 	t, err := r.transcript()
 	if err == nil && slices.ContainsFunc(t.Entries, func(e trajectories.Entry) bool { return len(e.ToolCalls) > 0 }) {
-		return "tools"
+		protocol = `"tools"`
 	}
-	return "text"
-}
-
-// checkProtocol returns an error if the configured protocol differs from that of the
-// recording.
-func checkProtocol(cfg *configs.Resolved, r *recording, settings []recordedSetting) error {
-	recorded := "text"
-	for _, s := range settings {
-		if s.key == "agent.protocol" && s.value != `""` {
-			recorded = s.value[1 : len(s.value)-1]
-		}
-	}
-	if p := cmp.Or(cfg.Agent.Protocol, "text"); p != recorded {
-		return usage.Errorf("%s uses the protocol %s, and a branch cannot continue in %s; leave agent.protocol out", r.path, recorded, p)
-	}
-	return nil
-}
-
-// parent returns the part of a recording before the branch: up to and including the step
-// of --from-step.
-func (o *options) parent(r *recording) (runner.BranchParent, error) {
-	sum, err := cmdutil.FileSHA256(r.path)
-	if err != nil {
-		return runner.BranchParent{}, err
-	}
-	return runner.NewParent(trajectories.Origin{
-		InstanceID: r.id, Attempt: r.attempt, Run: filepath.Base(cmp.Or(r.run, r.path)), SHA256: sum, Step: o.step,
-	}, r.file.Records)
+	return append(settings, recordedSetting{"agent.protocol", protocol}), nil
 }

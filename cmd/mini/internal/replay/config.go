@@ -55,7 +55,7 @@ var unsetValues = map[string]any{
 
 // prepare groups the recordings by their settings. It leaves out recordings that cannot be
 // replayed.
-func (o *options) prepare(ctx context.Context, a *app.App, recordings []*recording) ([]*group, error) {
+func (o *Options) prepare(ctx context.Context, a *app.App, recordings []*recording) ([]*group, error) {
 	rowsByID, err := o.rows(ctx, a, recordings)
 	if err != nil {
 		return nil, err
@@ -72,22 +72,26 @@ func (o *options) prepare(ctx context.Context, a *app.App, recordings []*recordi
 			return nil, err
 		}
 		key := fmt.Sprint(r.isDemo, settings)
-		if byKey[key] == nil {
-			g, err := o.newGroup(r, settings)
-			if err != nil {
+		g := byKey[key]
+		if g == nil {
+			g = &group{isDemo: r.isDemo}
+			if g.cfg, err = o.configure(r, settings); err != nil {
 				return nil, err
+			}
+			if g.agent, err = agent.New(g.cfg.Agent); err != nil {
+				return nil, g.cfg.Locate(err)
 			}
 			byKey[key] = g
 			groups = append(groups, g)
 		}
-		byKey[key].recordings = append(byKey[key].recordings, r)
+		g.recordings = append(g.recordings, r)
 	}
 	return groups, nil
 }
 
 // settings returns the settings that a replay takes from a recording. They depend on
 // the environment class: that of the flags, or else the recorded one.
-func (o *options) settings(r *recording) ([]recordedSetting, error) {
+func (o *Options) settings(r *recording) ([]recordedSetting, error) {
 	var settings []recordedSetting
 	if class := r.file.Header.EnvironmentClass; class == "docker" || configs.UsesCluster(class) || envopen.IsHostClass(class) {
 		settings = append(settings, recordedSetting{"environment.environment_class", class})
@@ -107,17 +111,27 @@ func (o *options) settings(r *recording) ([]recordedSetting, error) {
 	return append(settings, r.settings(keys, vars)...), nil
 }
 
-// configure returns the configuration for a recording.
-func (o *options) configure(r *recording, settings []recordedSetting) (*configs.Resolved, error) {
+// configure returns the configuration for a recording. It returns an error if the recording's
+// commands would run outside of a sandbox and --yes is not set, or if a setting is invalid.
+func (o *Options) configure(r *recording, settings []recordedSetting) (*configs.Resolved, error) {
 	overlay, err := o.overlay(r, settings)
 	if err != nil {
 		return nil, err
 	}
-	return overlay.Check()
+	cfg, err := overlay.Check()
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Environment.Class == "local" && !o.yes {
+		return nil, usage.Errorf("%s: its commands would run on this machine without a sandbox; "+
+			"pass --yes if you trust them, or --environment-class docker (or bubblewrap)", r.path)
+	}
+	_, err = envopen.ContainerConfig(cfg, "")
+	return cfg, err
 }
 
 // overlay returns the layers for a recording.
-func (o *options) overlay(r *recording, settings []recordedSetting) (*configs.Overlay, error) {
+func (o *Options) overlay(r *recording, settings []recordedSetting) (*configs.Overlay, error) {
 	flags := o.Flags
 	for _, setting := range settings {
 		layer, err := configs.ParseSetting(r.path, setting.key, setting.value)
@@ -127,33 +141,6 @@ func (o *options) overlay(r *recording, settings []recordedSetting) (*configs.Ov
 		flags.RecordedLayers = append(flags.RecordedLayers, layer)
 	}
 	return flags.Overlay("swebench")
-}
-
-// newGroup returns an empty group for recordings with the given settings.
-func (o *options) newGroup(r *recording, settings []recordedSetting) (*group, error) {
-	cfg, err := o.configure(r, settings)
-	if err != nil {
-		return nil, err
-	}
-	if err := o.checkSandbox(cfg, r); err != nil {
-		return nil, err
-	}
-	replayAgent, err := agent.New(cfg.Agent)
-	if err != nil {
-		return nil, cfg.Locate(err)
-	}
-	return &group{cfg: cfg, agent: replayAgent, isDemo: r.isDemo}, nil
-}
-
-// checkSandbox returns an error if the recording's commands would run outside of
-// a sandbox and --yes is not set, or if the container settings are invalid.
-func (o *options) checkSandbox(cfg *configs.Resolved, r *recording) error {
-	if cfg.Environment.Class == "local" && !o.yes {
-		return usage.Errorf("%s: its commands would run on this machine without a sandbox; "+
-			"pass --yes if you trust them, or --environment-class docker (or bubblewrap)", r.path)
-	}
-	_, err := envopen.ContainerConfig(cfg, "")
-	return err
 }
 
 // recordedSetting is a setting of a recording. The value is JSON.
@@ -184,50 +171,41 @@ func (r *recording) settings(keys []string, vars map[string]string) []recordedSe
 	return recorded
 }
 
-// knownRows are rows of the demo and of --subset, by instance id.
-type knownRows map[string]knownRow
-
+// knownRow is a row of the demo or of --subset.
 type knownRow struct {
 	datasets.Instance
 	isDemo bool
 }
 
-// add adds the wanted rows of the sources and returns their number.
-func (k knownRows) add(ctx context.Context, isDemo bool, sources []datasets.Source, want func([]string) ([]string, error)) (int, error) {
-	set, err := datasets.Load(ctx, sources, want)
-	for _, in := range set.Instances {
-		k[in.ID] = knownRow{in, isDemo}
-	}
-	return len(set.Instances), err
-}
-
 // setRow sets the row of a recording if it is known. The recorded image takes
 // precedence over the row's.
-func (r *recording) setRow(known knownRows) {
+func (r *recording) setRow(known map[string]knownRow) {
 	if row, ok := known[r.id]; ok {
 		row.Image = cmp.Or(r.row.Image, row.Image)
 		r.row, r.isDemo = row.Instance, row.isDemo
 	}
 }
 
-// rows loads the rows of the demo, and those of --subset that the recordings are on.
-func (o *options) rows(ctx context.Context, a *app.App, recordings []*recording) (knownRows, error) {
-	k := knownRows{}
-	_, err := k.add(ctx, true, []datasets.Source{datasets.Embedded(datasetopen.Demo, demo.Rows())}, datasets.AllRows)
-	if err != nil || len(o.Subsets) == 0 {
-		return k, err
+// rows loads the rows of the demo, and those of --subset that the recordings are on, by id.
+func (o *Options) rows(ctx context.Context, a *app.App, recordings []*recording) (map[string]knownRow, error) {
+	known := map[string]knownRow{}
+	set, err := datasets.Load(ctx, []datasets.Source{datasets.Embedded(datasetopen.Demo, demo.Rows())}, datasets.AllRows)
+	for _, in := range set.Instances {
+		known[in.ID] = knownRow{in, true}
 	}
-	sources, err := o.OpenAll(ctx, a.Streams)
-	if err != nil {
-		return k, err
+	if err != nil || len(o.datasets.Subsets) == 0 {
+		return known, err
 	}
 	var ids []string
 	for _, r := range recordings {
 		ids = append(ids, r.id)
 	}
-	n, err := k.add(ctx, o.Subsets[0] == datasetopen.Demo, sources, datasets.Existing(ids))
-	if err == nil && n == 0 {
-		err = usage.Errorf("no attempt is on a row of %s", strings.Join(o.Subsets, "+"))
+	set, err = o.datasets.Load(ctx, a.Streams, datasets.Existing(ids))
+	for _, in := range set.Instances {
+		known[in.ID] = knownRow{in, o.datasets.Subsets[0] == datasetopen.Demo}
 	}
-	return k, err
+	if err == nil && len(set.Instances) == 0 {
+		err = usage.Errorf("no attempt is on a row of %s", strings.Join(o.datasets.Subsets, "+"))
+	}
+	return known, err
 }

@@ -34,7 +34,7 @@ type recording struct {
 // find returns the recordings that the arguments name. A recording that cannot be read
 // has its error. find returns an error if no recording is readable, or if an instance of
 // --instance has none.
-func (o *options) find(a *app.App, args []string) ([]*recording, error) {
+func (o *Options) find(a *app.App, args []string) ([]*recording, error) {
 	var recordings []*recording
 	seen := map[string]bool{}
 	for _, arg := range args {
@@ -67,7 +67,7 @@ func (o *options) find(a *app.App, args []string) ([]*recording, error) {
 
 // findIn returns the recordings of one argument: a file, a run, or the folder of an
 // instance in a run. It adds the instance ids of the recordings in runs to seen.
-func (o *options) findIn(a *app.App, arg string, seen map[string]bool) ([]*recording, error) {
+func (o *Options) findIn(a *app.App, arg string, seen map[string]bool) ([]*recording, error) {
 	info, err := os.Stat(arg)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -107,7 +107,7 @@ func (o *options) findIn(a *app.App, arg string, seen map[string]bool) ([]*recor
 // selectAttempts returns the attempt of --attempt. Without the flag, it returns the
 // attempt that counts of each repetition, or only of the first repetition for a
 // branch. If no attempt counts, it returns the newest one.
-func (o *options) selectAttempts(in runs.Instance) []runs.Attempt {
+func (o *Options) selectAttempts(in runs.Instance) []runs.Attempt {
 	numbers := []int{o.attempt}
 	switch n := len(in.Attempts); {
 	case o.attempt != 0 || n == 0:

@@ -60,7 +60,7 @@ type summary struct {
 
 // replayAll replays the groups one after the other, and the recordings of a group in
 // parallel. The report also contains the recordings that cannot be replayed.
-func (o *options) replayAll(ctx context.Context, a *app.App, groups []*group, recordings []*recording) (*fullReport, error) {
+func (o *Options) replayAll(ctx context.Context, a *app.App, groups []*group, recordings []*recording) (*fullReport, error) {
 	start := time.Now()
 	results := map[*recording]*attemptResult{}
 	for _, r := range recordings {
@@ -86,13 +86,15 @@ func (o *options) replayAll(ctx context.Context, a *app.App, groups []*group, re
 }
 
 // replayGroup replays the recordings of a group in parallel.
-func (o *options) replayGroup(ctx context.Context, a *app.App, g *group, printer *printer, results map[*recording]*attemptResult) (err error) {
+func (o *Options) replayGroup(ctx context.Context, a *app.App, g *group, printer *printer, results map[*recording]*attemptResult) (err error) {
 	sandboxes, err := a.Sandboxes(ctx, g.cfg, envopen.Options{Demo: g.isDemo, Notes: printer})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, sandboxes.Close()) }()
-	if err := printer.printHeading(g, sandboxes.Class); err != nil {
+	_, err = fmt.Fprintf(printer, "mini replay: %s, %s, %s sandboxes\n",
+		text.Count(len(g.recordings), "attempt"), text.Count(g.cfg.Run.Workers, "worker"), sandboxes.Class)
+	if err != nil {
 		return err
 	}
 	workers := new(errgroup.Group)
@@ -119,7 +121,7 @@ func (o *options) replayGroup(ctx context.Context, a *app.App, g *group, printer
 }
 
 // replayOne replays a recording in a new sandbox.
-func (o *options) replayOne(ctx context.Context, g *group, sandboxes runner.Sandboxes, r *recording, result *attemptResult) (err error) {
+func (o *Options) replayOne(ctx context.Context, g *group, sandboxes runner.Sandboxes, r *recording, result *attemptResult) (err error) {
 	t, err := r.transcript()
 	if err != nil {
 		return err
@@ -189,13 +191,6 @@ func (p *printer) Write(data []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.w.Write(data)
-}
-
-// printHeading prints the heading of a group.
-func (p *printer) printHeading(g *group, class string) error {
-	_, err := fmt.Fprintf(p, "mini replay: %s, %s, %s sandboxes\n",
-		text.Count(len(g.recordings), "attempt"), text.Count(g.cfg.Run.Workers, "worker"), class)
-	return err
 }
 
 // printResult prints the result of an attempt in one line.

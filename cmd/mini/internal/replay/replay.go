@@ -19,10 +19,10 @@ import (
 	"github.com/minibench/mini/internal/usage"
 )
 
-// options holds the flags of mini replay.
-type options struct {
+// Options are the flags of mini replay.
+type Options struct {
 	settings.Flags
-	rows.DatasetFlags
+	datasets    rows.DatasetFlags
 	instances   []string
 	attempt     int
 	stopAtFirst bool
@@ -34,10 +34,9 @@ type options struct {
 	force bool
 }
 
-// New returns the command mini replay. When kill is canceled, the command kills its
-// sandboxes.
+// New returns the command mini replay.
 func New(a *app.App) *cobra.Command {
-	o := &options{}
+	o := &Options{}
 	cmd := &cobra.Command{
 		Use:   "replay TRAJ|RUN...",
 		Short: "Run the commands of recorded attempts again and compare the results",
@@ -55,17 +54,17 @@ up to step N run again, and the rest is a new attempt in the run of -o.`,
   mini replay theirs.traj.json -c environment.image=python:3.12
   mini replay runs/first -i ID --from-step 4 -m gpt-5-mini -o runs/branch`,
 		Args: cmdutil.AtLeastOne("trajectories, or folders of runs"),
-		RunE: func(cmd *cobra.Command, args []string) error { return runReplay(cmd.Context(), a, o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return run(cmd.Context(), a, o, args) },
 	}
 	o.addFlags(cmd.Flags())
 	return cmd
 }
 
 // addFlags adds the flags to f.
-func (o *options) addFlags(f *pflag.FlagSet) {
+func (o *Options) addFlags(f *pflag.FlagSet) {
 	f.StringArrayVarP(&o.instances, "instance", "i", nil, "for runs: replay only the instance with this `ID`; repeatable")
 	f.IntVar(&o.attempt, "attempt", 0, "for runs: replay this attempt instead of the one that counts")
-	o.DatasetFlags.AddFlags(f)
+	o.datasets.AddFlags(f)
 	f.Lookup("subset").Usage = "dataset `SET` of the attempts' instances; repeatable"
 	f.String("environment-class", "", "sandbox: docker, bubblewrap or local (default: as recorded)")
 	f.BoolVarP(&o.yes, "yes", "y", false, "allow the local environment to run the commands on this machine")
@@ -84,9 +83,8 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.force, "force", false, "with --from-step: continue even if the history is not reproduced")
 }
 
-// runReplay executes mini replay.
-func runReplay(ctx context.Context, a *app.App, o *options, args []string) error {
-	if err := o.checkFlags(); err != nil {
+func run(ctx context.Context, a *app.App, o *Options, args []string) error {
+	if err := o.check(); err != nil {
 		return err
 	}
 	recordings, err := o.find(a, args)
@@ -124,18 +122,25 @@ func runReplay(ctx context.Context, a *app.App, o *options, args []string) error
 }
 
 // isBranch reports whether a model continues the recordings.
-func (o *options) isBranch() bool { return o.FlagSet.Changed("from-step") }
+func (o *Options) isBranch() bool { return o.FlagSet.Changed("from-step") }
 
 // resultFile is the name of the report in the folder of -o.
 const resultFile = datasets.ReplayFile
 
-// checkFlags validates the flags.
-func (o *options) checkFlags() error {
-	switch path := filepath.Join(o.output, resultFile); {
+// check validates the flags.
+func (o *Options) check() error {
+	path := filepath.Join(o.output, resultFile)
+	switch isBranch := o.isBranch(); {
 	case o.attempt < 0:
 		return usage.Errorf("--attempt %d: attempts count from 1", o.attempt)
-	case o.isBranch():
-		return o.checkBranchFlags()
+	case isBranch && o.step < 1:
+		return usage.Errorf("--from-step %d: steps count from 1", o.step)
+	case isBranch && o.output == "":
+		return usage.Errorf("--from-step requires -o, the folder of the new run")
+	case isBranch && o.stopAtFirst:
+		return usage.Errorf("--stop-at-first cannot be combined with --from-step")
+	case isBranch:
+		return nil
 	case o.output != "" && cmdutil.FileExists(path):
 		return usage.Errorf("%s exists; pass another folder with -o", path)
 	}
@@ -143,19 +148,6 @@ func (o *options) checkFlags() error {
 		if o.FlagSet.Changed(name) {
 			return usage.Errorf("--%s requires --from-step", name)
 		}
-	}
-	return nil
-}
-
-// checkBranchFlags validates the flags of a branch.
-func (o *options) checkBranchFlags() error {
-	switch {
-	case o.step < 1:
-		return usage.Errorf("--from-step %d: steps count from 1", o.step)
-	case o.output == "":
-		return usage.Errorf("--from-step requires -o, the folder of the new run")
-	case o.stopAtFirst:
-		return usage.Errorf("--stop-at-first cannot be combined with --from-step")
 	}
 	return nil
 }

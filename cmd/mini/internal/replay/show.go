@@ -21,7 +21,7 @@ import (
 )
 
 // save writes the report into the folder of -o, if there is one.
-func (o *options) save(rep *fullReport) error {
+func (o *Options) save(rep *fullReport) error {
 	if o.output == "" {
 		return nil
 	}
@@ -29,8 +29,12 @@ func (o *options) save(rep *fullReport) error {
 	if err == nil {
 		err = os.MkdirAll(o.output, 0o755) //nolint:gosec // results may be world-readable
 	}
+	var root *rootdir.Dir // do not follow links in the folder
 	if err == nil {
-		err = writeFile(o.output, resultFile, append(data, '\n'))
+		root, err = rootdir.Open(o.output)
+	}
+	if err == nil {
+		err = errors.Join(root.WriteFile(filepath.Join(o.output, resultFile), append(data, '\n')), root.Close())
 	}
 	if err != nil {
 		return fmt.Errorf("write report: %w", err)
@@ -38,17 +42,8 @@ func (o *options) save(rep *fullReport) error {
 	return nil
 }
 
-// writeFile replaces a file in an untrusted folder. It does not follow links.
-func writeFile(dir, name string, data []byte) error {
-	root, err := rootdir.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(root.WriteFile(filepath.Join(dir, name), data), root.Close())
-}
-
 // show prints the report as JSON, or as tables and a summary.
-func (o *options) show(a *app.App, rep *fullReport) error {
+func (o *Options) show(a *app.App, rep *fullReport) error {
 	width := ui.Width(a.Out)
 	var b strings.Builder
 	columns, attempts := rep.attempts()

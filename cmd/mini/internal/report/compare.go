@@ -10,7 +10,6 @@ import (
 
 	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
-	"github.com/minibench/mini/cmd/mini/internal/ui"
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/internal/usage"
 	"github.com/minibench/mini/runner/compare"
@@ -121,9 +120,9 @@ func (o *compareOptions) run(ctx context.Context, a *app.App, dirs []string) err
 	case o.csv:
 		err = result.WriteCSV(a.Out, runs)
 	case o.markdown:
-		err = result.WriteMarkdown(a.Out)
+		err = result.Doc().WriteMarkdown(a.Out)
 	default:
-		err = result.Write(a.Out, ui.Width(a.Out))
+		err = a.Print(result.Doc())
 	}
 	if err != nil || result.Gate == nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,8 +17,7 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/task/sessions"
-	"github.com/minibench/mini/cmd/mini/internal/ui"
-	"github.com/minibench/mini/internal/table"
+	"github.com/minibench/mini/internal/doc"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/internal/usage"
@@ -56,7 +54,7 @@ func listKnown(a *app.App, all, asJSON bool) error {
 		_, err := fmt.Fprintln(a.Out, "no sessions yet, and no runs in this folder; mini inspect PATH shows any trajectory, mini inspect . those of this folder")
 		return err
 	}
-	return writeKnown(a.Out, list, total)
+	return a.PrintNames(knownDoc(list, total))
 }
 
 // pathOfRow returns the path of a row of the list, if arg is the number of a row and not the name
@@ -117,8 +115,8 @@ func readKnown(a *app.App, all bool) (list []known, total int, err error) {
 	return list, total, nil
 }
 
-// writeKnown writes the list as a table, and how to open a row.
-func writeKnown(w io.Writer, list []known, total int) error {
+// knownDoc returns the list as a table, and how to open a row.
+func knownDoc(list []known, total int) *doc.Doc {
 	rows := [][]string{{"", "started", "task", "folder", "model", "outcome", "cost"}}
 	var amounts []float64
 	for _, k := range list {
@@ -137,12 +135,14 @@ func writeKnown(w io.Writer, list []known, total int) error {
 			strconv.Itoa(i + 1), started, text.OneLine(k.Task), shortPath(folder), cmp.Or(k.Model, "-"), k.Outcome, cost(float64(k.Cost), !k.CostIsMinimum),
 		})
 	}
-	notes := ""
+	d := &doc.Doc{}
+	d.Table("rlsislr", rows)
+	d.Blank()
 	if total > len(list) {
-		notes = fmt.Sprintf("%d more: mini inspect --all\n", total-len(list))
+		d.Line(0, "%d more: mini inspect --all", total-len(list))
 	}
-	_, err := fmt.Fprintf(w, "%s\n%sto open row 1: mini inspect 1\n", table.Table(ui.TableWidth(w), "rlsislr", rows), notes)
-	return err
+	d.Line(0, "to open row 1: mini inspect 1")
+	return d
 }
 
 // changedFlag returns the first of the flags that is set; "" if none is.

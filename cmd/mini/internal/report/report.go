@@ -4,7 +4,6 @@ package report
 
 import (
 	"context"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,6 +12,7 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/rows"
 	"github.com/minibench/mini/cmd/mini/internal/ui"
+	"github.com/minibench/mini/internal/doc"
 	"github.com/minibench/mini/internal/usage"
 	"github.com/minibench/mini/runner/compare"
 	"github.com/minibench/mini/runner/report"
@@ -23,6 +23,8 @@ import (
 type options struct {
 	instance string
 	json     bool
+	markdown bool
+	tokens   bool
 	page     htmlOptions
 }
 
@@ -66,7 +68,13 @@ still running.`,
 	f := cmd.Flags()
 	f.StringVarP(&o.instance, "instance", "i", "", "show the instance with this `ID`, or the only one whose id contains it")
 	f.BoolVar(&o.json, "json", false, "print one JSON document on stdout")
+	f.BoolVar(&o.tokens, "tokens", false, "show whether prompts continue the tokens before, for runs with --tokens")
+	f.BoolVar(&o.markdown, "markdown", false, "print Markdown, for a pull request or an issue")
 	o.page.addFlags(f)
+	cmd.MarkFlagsMutuallyExclusive("json", "markdown")
+	cmd.MarkFlagsMutuallyExclusive("instance", "tokens")
+	cmd.MarkFlagsMutuallyExclusive("html", "tokens")
+	cmd.MarkFlagsMutuallyExclusive("html", "markdown")
 	cmd.MarkFlagsMutuallyExclusive("html", "json")
 	cmd.MarkFlagsMutuallyExclusive("html", "instance")
 	cmd.AddCommand(newSubmission(a))
@@ -93,12 +101,13 @@ func run(ctx context.Context, a *app.App, o *options, args []string) error {
 	if err != nil {
 		return cmdutil.RunFolderError(dir, err)
 	}
-	var content interface {
-		Write(w io.Writer, width int) error
-	}
-	if o.instance == "" {
+	var content interface{ Doc() *doc.Doc }
+	switch {
+	case o.tokens:
+		content = report.NewTokenReport(run)
+	case o.instance == "":
 		content, err = summaryOf(ctx, run)
-	} else {
+	default:
 		content, err = detailOf(run, o.instance)
 	}
 	if err != nil {
@@ -107,7 +116,10 @@ func run(ctx context.Context, a *app.App, o *options, args []string) error {
 	if o.json {
 		return cmdutil.WriteJSON(a.Out, content)
 	}
-	return content.Write(a.Out, ui.Width(a.Out))
+	if o.markdown {
+		return content.Doc().WriteMarkdown(a.Out)
+	}
+	return a.Print(content.Doc())
 }
 
 // summaryOf returns the report on a run. If the rows of its dataset are on this

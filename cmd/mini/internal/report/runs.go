@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,7 +16,7 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/ui"
-	"github.com/minibench/mini/internal/table"
+	"github.com/minibench/mini/internal/doc"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/internal/usage"
@@ -95,7 +94,7 @@ func listRuns(a *app.App, dir string, asJSON bool) error {
 		_, err := fmt.Fprintf(a.Out, "no runs in %s\n", text.Printable(dir))
 		return err
 	}
-	return writeRuns(a.Out, dir, list)
+	return a.PrintNames(runsDoc(dir, list))
 }
 
 // readRuns returns the runs in a folder and in its sweeps, the newest first. It prints the
@@ -191,7 +190,7 @@ func (r listedRun) stateText() string {
 	return string(r.State)
 }
 
-func writeRuns(w io.Writer, dir string, runs []listedRun) error {
+func runsDoc(dir string, runs []listedRun) *doc.Doc {
 	rows := [][]string{{"run", "state", "model", "dataset", "results", "resolved", "95% interval", "cost", "started"}}
 	var amounts []float64
 	for _, r := range runs {
@@ -212,13 +211,12 @@ func writeRuns(w io.Writer, dir string, runs []listedRun) error {
 			resolved, interval, cost(float64(r.Cost), r.CostUnknown == 0), started,
 		})
 	}
-	var b strings.Builder
-	b.WriteString(table.Table(ui.TableWidth(w), "ilssrrrrl", rows))
+	d := &doc.Doc{}
+	d.Table("ilssrrrrl", rows)
 	for _, r := range runs {
 		if r.NoRate != "" {
-			b.WriteString(table.Paragraph(nameIn(dir, r.Folder)+": "+r.NoRate, ui.TableWidth(w), 0, 3))
+			d.Paragraph(nameIn(dir, r.Folder)+": "+r.NoRate, 0, 3)
 		}
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return d
 }

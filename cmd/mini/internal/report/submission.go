@@ -86,15 +86,10 @@ func (o *submissionOptions) run(a *app.App, dir string) error {
 	if err != nil {
 		return err
 	}
-	var results strings.Builder
 	score.Official = "" // omit a path on this machine
-	if err := score.Write(&results, ui.DefaultWidth); err != nil {
-		return err
-	}
-	results.WriteString("\n")
-	if err := score.WriteRepos(&results, ui.DefaultWidth); err != nil {
-		return err
-	}
+	results := score.Doc()
+	results.Blank()
+	score.AddRepos(results)
 	hasVerdict := map[string]bool{}
 	for _, c := range score.Classes {
 		for _, id := range c.IDs {
@@ -102,7 +97,7 @@ func (o *submissionOptions) run(a *app.App, dir string) error {
 		}
 	}
 	res, err := submission.Write(submission.Config{
-		Run: run, RunID: score.RunID, Dir: o.output, Name: nameOf(o.output), Results: results.String(), HasVerdict: hasVerdict,
+		Run: run, RunID: score.RunID, Dir: o.output, Name: nameOf(o.output), Results: results.Text(ui.DefaultWidth), HasVerdict: hasVerdict,
 	})
 	if errors.Is(err, submission.ErrExists) {
 		return usage.Errorf("%w; pass another folder with -o", err)

@@ -53,6 +53,15 @@ func (o *DatasetFlags) OpenAll(ctx context.Context, s cmdutil.Streams) ([]datase
 	return sources, nil
 }
 
+// Load opens every dataset and reads the rows that want selects.
+func (o *DatasetFlags) Load(ctx context.Context, s cmdutil.Streams, want func(ids []string) ([]string, error)) (datasets.Set, error) {
+	sources, err := o.OpenAll(ctx, s)
+	if err != nil {
+		return datasets.Set{}, err
+	}
+	return datasets.Load(ctx, sources, want)
+}
+
 // FormatSource describes a dataset in one line.
 func FormatSource(e datasets.SourceInfo) string {
 	line := e.Name

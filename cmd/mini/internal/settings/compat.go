@@ -54,40 +54,35 @@ func OverridingVariable(key string) string {
 }
 
 // compatLayers returns the settings from variables of mini-swe-agent, one layer for each variable
-// that has settings: those that a .env file sets, or the others. base is the name of the command's
+// that has settings: those that a .env file sets, and the others. base is the name of the command's
 // built-in configuration.
-func compatLayers(isOfFile bool, base string) ([]configs.Layer, error) {
-	var layers []configs.Layer
+func compatLayers(base string) (ofFile, ofShell []configs.Layer, err error) {
 	for _, v := range oldVariables() {
 		key, taskKey, _ := strings.Cut(v.New, " ")
+		var l configs.Layer
+		number, numberErr := strconv.ParseFloat(v.value, 64)
 		switch {
-		case v.isOfFile != isOfFile:
-			continue
 		case v.name == "MSWEA_MINI_CONFIG_PATH" && base == "mini":
-			l, err := configs.ReadArg(v.value, ConfigDirs()...)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", v.name, err)
+			if l, err = configs.ReadArg(v.value, ConfigDirs()...); err != nil {
+				err = fmt.Errorf("%s: %w", v.name, err)
 			}
-			layers = append(layers, l)
-			continue
-		case key == "", taskKey != "" && isZero(v.value):
+		case key == "", taskKey != "" && numberErr == nil && number == 0: // no limit
 			continue
 		case v.name == "MSWEA_MODEL_NAME":
-			v.value = strconv.Quote(v.value)
+			l, err = configs.ParseSetting(v.layer, key, strconv.Quote(v.value))
+		default:
+			l, err = configs.ParseSetting(v.layer, key, v.value)
 		}
-		l, err := configs.ParseSetting(v.layer, key, v.value)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		layers = append(layers, l)
+		if v.isOfFile {
+			ofFile = append(ofFile, l)
+		} else {
+			ofShell = append(ofShell, l)
+		}
 	}
-	return layers, nil
-}
-
-// isZero reports whether value is the number 0.
-func isZero(value string) bool {
-	n, err := strconv.ParseFloat(value, 64)
-	return err == nil && n == 0
+	return ofFile, ofShell, nil
 }
 
 // boundTask returns layers that lower the limits of a single task to those of mini-swe-agent's

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
@@ -93,6 +94,7 @@ var settingFlags = []struct{ flag, key string }{
 	{"no-autosubmit", "agent.autosubmit"},
 	{"allow-destructive", "policy.allow_destructive"},
 	{"replies", "model.replies"},
+	{"tokens", "model.tokens"},
 	{"workers", "run.workers"},
 	{"attempts", "run.attempts"},
 	{"network", "environment.network"},
@@ -223,24 +225,25 @@ func (c *Flags) collect(builtins []string) ([]configs.Layer, error) {
 		// The user's settings are above the first built-in configuration and
 		// below the others, such as that of the demo. mini-swe-agent's file is
 		// below mini's own, its variables in the shell are above.
-		compat, err := compatLayers(true, name)
+		ofFile, ofShell, err := compatLayers(name)
 		if err != nil {
 			return nil, err
 		}
-		layers = append(layers, compat...)
+		layers = append(layers, ofFile...)
 		if path := userdirs.ConfigFile(); cmdutil.FileExists(path) {
 			if err := add(configs.ReadFile(path)); err != nil {
 				return nil, err
 			}
 		}
-		if compat, err = compatLayers(false, name); err != nil {
+		layers = append(layers, ofShell...)
+	}
+	var profile []configs.Layer
+	if f := c.FlagSet.Lookup("profile"); f != nil && f.Changed {
+		l, err := configs.ReadProfile(c.Profile(), configs.ProfileDirs()...)
+		if err != nil {
 			return nil, err
 		}
-		layers = append(layers, compat...)
-	}
-	profile, err := c.profileLayers()
-	if err != nil {
-		return nil, err
+		profile = []configs.Layer{l}
 	}
 	layers = slices.Concat(layers, c.RecordedLayers, profile)
 	c.commandLine = map[string]bool{}
@@ -267,13 +270,17 @@ func (c *Flags) collect(builtins []string) ([]configs.Layer, error) {
 		if f == nil || !f.Changed || key == "" {
 			continue
 		}
-		value := flagValue(f)
+		value := f.Value.String()
 		prefix, isPeerClass := peerClass(c.FlagSet)
 		switch {
 		case s.flag == "model-class" && isPeerClass:
 			continue
 		case s.flag == "model" && isPeerClass:
-			value = strconv.Quote(prefix + f.Value.String())
+			value = strconv.Quote(prefix + value)
+		case s.flag == "no-autosubmit":
+			value = strconv.FormatBool(value != "true")
+		case f.Value.Type() == "string":
+			value = strconv.Quote(value)
 		}
 		if err := add(configs.ParseSetting("--"+s.flag, key, value)); err != nil {
 			return nil, err
@@ -345,18 +352,6 @@ func modelClassLayers(class string) ([]configs.Layer, error) {
 	return layers, nil
 }
 
-// flagValue returns the value of a flag as YAML, for --no-autosubmit the opposite value.
-func flagValue(f *pflag.Flag) string {
-	switch value := f.Value.String(); {
-	case f.Name == "no-autosubmit":
-		return strconv.FormatBool(value != "true")
-	case f.Value.Type() == "string":
-		return strconv.Quote(value)
-	default:
-		return value
-	}
-}
-
 // PrintCostNote validates the cost limits and prints a note about limits that cannot be
 // enforced.
 func PrintCostNote(w io.Writer, cfg *configs.Resolved) error {
@@ -379,4 +374,22 @@ func RecordedSetting(h trajectories.Header, key string) any {
 	section, name, _ := strings.Cut(key, ".")
 	values, _ := config[section].(map[string]any)
 	return values[name]
+}
+
+// Profile returns the value of --profile, or "".
+func (c *Flags) Profile() string {
+	if f := c.FlagSet.Lookup("profile"); f != nil && f.Changed {
+		return f.Value.String()
+	}
+	return ""
+}
+
+// ProfileCompletions returns the names of the profiles with descriptions, for shell completion.
+func ProfileCompletions() []string {
+	profiles, _ := configs.Profiles(configs.ProfileDirs()...) // omit unreadable profiles
+	completions := make([]string, len(profiles))
+	for i, p := range profiles {
+		completions[i] = cobra.CompletionWithDesc(p.Name, p.Description)
+	}
+	return completions
 }

@@ -54,9 +54,16 @@ func (c *Flags) resolveLocal(ctx context.Context, overlay *configs.Overlay, valu
 	if err != nil {
 		return err
 	}
-	selected, err := selectLocalModel(server, name, isNamed)
-	if err != nil {
-		return err
+	selected, isListed := server.FindModel(name)
+	if !isListed {
+		switch models := server.TextModels(); {
+		case isNamed: // the server may load the model on demand
+			selected = localservers.Model{Name: name}
+		case len(models) == 1:
+			selected = models[0]
+		default:
+			return usage.Errorf("--local: %s has %s; say which with -m: %s", server.Server, text.Count(len(models), "model"), FormatModels(models))
+		}
 	}
 	settings := [][2]string{{"model.base_url", strconv.Quote(server.BaseURL)}, {"model.model_name", strconv.Quote(selected.Name)}}
 	if !isOnCommandLine("model.model_class") {
@@ -80,17 +87,13 @@ func (c *Flags) resolveLocal(ctx context.Context, overlay *configs.Overlay, valu
 
 // clearPrice returns settings that reset the price p to zero. It returns nil for an unknown price.
 func clearPrice(p model.Price) (settings [][2]string) {
-	keys := []string{"input", "output", "cached", "cache_write", "cache_write_hour"}
-	sections := []string{"model.price."}
-	if p.Long != nil {
-		sections = append(sections, "model.price.long.")
-	}
 	if !p.IsKnown() {
 		return nil
 	}
-	for _, section := range sections {
-		for _, key := range keys {
-			settings = append(settings, [2]string{section + key, "0"})
+	for _, key := range []string{"input", "output", "cached", "cache_write", "cache_write_hour"} {
+		settings = append(settings, [2]string{"model.price." + key, "0"})
+		if p.Long != nil {
+			settings = append(settings, [2]string{"model.price.long." + key, "0"})
 		}
 	}
 	return settings
@@ -183,22 +186,6 @@ func selectLocalServer(results []localservers.ProbeResult, name string) (localse
 
 // maxListedModels is the maximum number of models that FormatModels lists.
 const maxListedModels = 8
-
-// selectLocalModel returns the model with this name if the server lists it or isNamed is true, else
-// the only model of the server. isNamed means that the command line names the model.
-func selectLocalModel(server localservers.ProbeResult, name string, isNamed bool) (localservers.Model, error) {
-	if m, ok := server.FindModel(name); ok {
-		return m, nil
-	}
-	models := server.TextModels()
-	switch {
-	case isNamed: // the server may load the model on demand
-		return localservers.Model{Name: name}, nil
-	case len(models) == 1:
-		return models[0], nil
-	}
-	return localservers.Model{}, usage.Errorf("--local: %s has %s; say which with -m: %s", server.Server, text.Count(len(models), "model"), FormatModels(models))
-}
 
 // FormatModels lists the names of at most maxListedModels models, and the number of the others.
 func FormatModels(models []localservers.Model) string {

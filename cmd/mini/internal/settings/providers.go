@@ -134,30 +134,28 @@ func MergeModel(layers ...configs.Layer) (*configs.Resolved, error) {
 }
 
 // CheckModelNames returns an error for model names that OpenAI or Anthropic do not have: names with
-// a prefix of litellm, and names of the other provider's models.
+// a prefix of litellm, and names of the other provider's models. A server with a configured address may
+// have models of any name.
 func CheckModelNames(cfg *configs.Resolved) error {
-	for _, model := range configs.ModelConfigs(cfg) {
-		if err := checkModelName(model); err != nil {
+	for _, one := range configs.ModelConfigs(cfg) {
+		if one.Model.Class == "scripted" || one.Model.BaseURL != "" {
+			continue
+		}
+		if err := checkModelName(one.Model.Name, one.Model.Class); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// checkModelName checks the name of one model. A server with a configured address may
-// have models of any name.
-func checkModelName(cfg *configs.Resolved) error {
-	name, class := cfg.Model.Name, cfg.Model.Class
-	if class == "scripted" || cfg.Model.BaseURL != "" {
-		return nil
-	}
+func checkModelName(name, class string) error {
 	p, short, ok := findProvider(name)
 	switch {
 	case p.Answer != "":
 		return usage.Errorf("model %.80q: %s", name, strings.ReplaceAll(p.Answer, "NAME", short))
 	case ok && p.Class != class && p.Class == "anthropic":
 		return usage.Errorf("model %.80q: OpenAI has no such model; use --model-class anthropic -m %.80s, or -c model.base_url=URL for a server that has it", name, short)
-	case ok && p.Class != class && p.BaseURL == "" && p.Local == "":
+	case ok && p.Class != class && p.BaseURL == "" && p.Local == "", !ok && strings.Contains(name, "/") && class == "anthropic":
 		return usage.Errorf("model %.80q: Anthropic has no such model; leave --model-class anthropic out, or say -c model.base_url=URL", name)
 	case ok && short != name && p.BaseURL == "" && p.Local == "": // a model of a route, since implyModel removes other prefixes
 		return usage.Errorf("model %.80q: the provider is not part of the name here; use %.80s", name, short)
@@ -165,8 +163,6 @@ func checkModelName(cfg *configs.Resolved) error {
 		return usage.Errorf("model %.80q: use the name %.80s with base_url: %s and api_key_env: %s", name, short, p.BaseURL, p.KeyEnv)
 	case ok && p.Local != "":
 		return nil // --local finds the address
-	case strings.Contains(name, "/") && class == "anthropic":
-		return usage.Errorf("model %.80q: Anthropic has no such model; leave --model-class anthropic out, or say -c model.base_url=URL", name)
 	case strings.Contains(name, "/"):
 		return usage.Errorf("model %.80q: OpenAI has no such model; for another provider set the address of its OpenAI-compatible API: -c model.base_url=URL", name)
 	}

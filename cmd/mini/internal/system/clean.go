@@ -19,18 +19,18 @@ import (
 	"github.com/minibench/mini/internal/usage"
 )
 
-// cleanOptions are the flags of mini clean.
-type cleanOptions struct {
+// CleanOptions are the flags of mini clean.
+type CleanOptions struct {
+	settings.Flags // for the cluster
 	options        docker.CleanOptions
 	run            string
 	dryRun, json   bool
-	settings.Flags // for the cluster
 	kubernetes     bool
 }
 
 // NewClean returns the command mini clean.
 func NewClean(a *app.App) *cobra.Command {
-	o := &cleanOptions{}
+	o := &CleanOptions{}
 	cmd := &cobra.Command{
 		Use:   "clean",
 		Short: "Remove what killed mini processes left behind",
@@ -54,15 +54,14 @@ those of other processes, too, also of running ones.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case o.kubernetes:
-				return o.cleanCluster(cmd.Context(), a)
+				return cleanCluster(cmd.Context(), a, o)
 			case len(o.Config) > 0:
 				return usage.Errorf("-c needs --kubernetes: it says which cluster to clean")
 			}
-			return o.clean(cmd.Context(), a)
+			return cleanHost(cmd.Context(), a, o)
 		},
 	}
 	f := cmd.Flags()
-	f.SortFlags = false
 	f.BoolVar(&o.options.IncludeHelpers, "all", false, "also remove the volumes, or with --kubernetes the ConfigMaps, of mini's helper")
 	f.BoolVar(&o.options.IncludeKept, "kept", false, "also remove the sandboxes that this user kept with mini bench --keep")
 	f.StringVar(&o.run, "run", "", "with --kept, only sandboxes of the run in `FOLDER`")
@@ -75,7 +74,7 @@ those of other processes, too, also of running ones.`,
 	return cmd
 }
 
-func (o *cleanOptions) clean(ctx context.Context, a *app.App) error {
+func cleanHost(ctx context.Context, a *app.App, o *CleanOptions) error {
 	if o.run != "" && !o.options.IncludeKept {
 		return usage.Errorf("--run needs --kept: it selects the run of the kept sandboxes")
 	}
@@ -94,7 +93,13 @@ func (o *cleanOptions) clean(ctx context.Context, a *app.App) error {
 		clean = engine.ListLeftovers
 	}
 	left, err := clean(ctx, o.options)
-	remaining, listErr := o.listUnknown(ctx, engine)
+	var remaining []docker.Leftover // those whose owner mini cannot check
+	var listErr error
+	if options := o.options; !options.IncludeUnknown {
+		options.IncludeUnknown = true
+		remaining, listErr = engine.ListLeftovers(ctx, options)
+		remaining = slices.DeleteFunc(remaining, func(l docker.Leftover) bool { return !l.OwnerUnknown })
+	}
 	// Print what was removed even after an error.
 	err = errors.Join(err, o.print(a, hostItems(folders, left), hostItems(nil, remaining), hintUnknown, err == nil && listErr == nil), listErr, engine.Close())
 	_, _ = fmt.Fprintln(a.Err, "images that mini pulled or prepared are removed by mini images prune") // best effort
@@ -119,22 +124,10 @@ func stringers[T fmt.Stringer](list []T) []fmt.Stringer {
 	return all
 }
 
-// listUnknown returns the leftovers that mini keeps because it cannot check whether
-// their owner is running.
-func (o *cleanOptions) listUnknown(ctx context.Context, engine *docker.Engine) ([]docker.Leftover, error) {
-	if o.options.IncludeUnknown {
-		return nil, nil
-	}
-	options := o.options
-	options.IncludeUnknown = true
-	left, err := engine.ListLeftovers(ctx, options)
-	return slices.DeleteFunc(left, func(l docker.Leftover) bool { return !l.OwnerUnknown }), err
-}
-
 // print prints one line on stdout for each item that was removed, or would be without
 // --dry-run, and one on stderr for each remaining item. complete means that everything
 // was listed without an error; hint says what to do about the remaining items.
-func (o *cleanOptions) print(a *app.App, removed, remaining []fmt.Stringer, hint string, complete bool) error {
+func (o *CleanOptions) print(a *app.App, removed, remaining []fmt.Stringer, hint string, complete bool) error {
 	enc := json.NewEncoder(a.Out)
 	for _, l := range removed {
 		var err error
@@ -148,17 +141,13 @@ func (o *cleanOptions) print(a *app.App, removed, remaining []fmt.Stringer, hint
 		}
 	}
 	for _, l := range remaining {
-		if _, err := fmt.Fprintln(a.Err, "kept:", text.Printable(l.String())); err != nil {
-			return err
-		}
+		_, _ = fmt.Fprintln(a.Err, "kept:", text.Printable(l.String())) // best effort
 	}
-	if len(remaining) > 0 {
-		_, err := fmt.Fprintln(a.Err, hint)
-		return err
-	}
-	if len(removed) == 0 && complete {
-		_, err := fmt.Fprintln(a.Err, "nothing to remove; mini images prune removes images that mini pulled or prepared")
-		return err
+	switch {
+	case len(remaining) > 0:
+		_, _ = fmt.Fprintln(a.Err, hint)
+	case len(removed) == 0 && complete:
+		_, _ = fmt.Fprintln(a.Err, "nothing to remove; mini images prune removes images that mini pulled or prepared")
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package system
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,9 +30,12 @@ import (
 // or if the batch runs on another machine.
 const exitNotRunning = 3
 
+// CtlOptions are the flags of mini ctl.
+type CtlOptions struct{ json bool }
+
 // NewCtl returns the command mini ctl.
 func NewCtl(a *app.App) *cobra.Command {
-	asJSON := false
+	o := &CtlOptions{}
 	cmd := &cobra.Command{
 		Use:   "ctl RUN [status|pause|resume|drain|requeue ID|kill ID]",
 		Short: "Control a running batch from another terminal",
@@ -56,10 +60,10 @@ Exit codes: 0 done, 1 not possible, 2 usage error, 3 no batch is running.`,
   mini ctl runs/first status --json`,
 		Args: ctlArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runCtl(cmd.Context(), a, args, asJSON)
+			return runCtl(cmd.Context(), a, o, args)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
+	cmd.Flags().BoolVar(&o.json, "json", false, "print the result as JSON")
 	return cmd
 }
 
@@ -89,7 +93,7 @@ func ctlArgs(_ *cobra.Command, args []string) error {
 }
 
 // runCtl sends the request to the batch and prints the reply.
-func runCtl(ctx context.Context, a *app.App, args []string, asJSON bool) error {
+func runCtl(ctx context.Context, a *app.App, o *CtlOptions, args []string) error {
 	dir, request := args[0], control.Request{Action: control.StatusAction}
 	if len(args) > 1 {
 		request.Action = args[1]
@@ -97,8 +101,10 @@ func runCtl(ctx context.Context, a *app.App, args []string, asJSON bool) error {
 	if len(args) > 2 {
 		request.TaskID = args[2]
 	}
-	if err := checkRunFolder(dir); err != nil {
-		return err
+	if !cmdutil.FileExists(filepath.Join(dir, control.FileName)) && !cmdutil.FileExists(filepath.Join(dir, "run.json")) &&
+		!cmdutil.FileExists(filepath.Join(dir, ".lock")) {
+		_, err := os.Stat(dir)
+		return cmdutil.RunFolderError(dir, cmp.Or(err, fmt.Errorf("%s is %w", dir, runs.ErrNotRunFolder)))
 	}
 	reply, err := control.Send(ctx, dir, request)
 	if notRunning, ok := errors.AsType[*control.NotRunningError](err); ok {
@@ -108,43 +114,25 @@ func runCtl(ctx context.Context, a *app.App, args []string, asJSON bool) error {
 		return err
 	}
 	if !reply.OK {
-		return replyError(dir, reply)
+		err := fmt.Errorf("%s: %s", dir, reply.Error)
+		switch reply.Kind {
+		case control.UnknownTask:
+			return cmdutil.WithCode(err, cmdutil.ExitUsage)
+		case control.NotRunning:
+			return cmdutil.WithCode(err, exitNotRunning)
+		}
+		return err
 	}
 	switch {
-	case asJSON && reply.Status != nil:
+	case o.json && reply.Status != nil:
 		return json.NewEncoder(a.Out).Encode(reply.Status)
-	case asJSON:
+	case o.json:
 		return json.NewEncoder(a.Out).Encode(reply)
 	case reply.Status != nil:
 		return writeStatus(a.Out, dir, *reply.Status)
 	}
 	_, err = fmt.Fprintln(a.Out, cmdutil.Sanitize(reply.Text))
 	return err
-}
-
-// replyError returns the error of a reply, with the exit code for its kind.
-func replyError(dir string, r control.Reply) error {
-	err := fmt.Errorf("%s: %s", dir, r.Error)
-	switch r.Kind {
-	case control.UnknownTask:
-		return cmdutil.WithCode(err, cmdutil.ExitUsage)
-	case control.NotRunning:
-		return cmdutil.WithCode(err, exitNotRunning)
-	}
-	return err
-}
-
-// checkRunFolder returns an error if dir is not the folder of a run.
-func checkRunFolder(dir string) error {
-	for _, name := range []string{control.FileName, "run.json", ".lock"} {
-		if cmdutil.FileExists(filepath.Join(dir, name)) {
-			return nil
-		}
-	}
-	if _, err := os.Stat(dir); err != nil {
-		return cmdutil.RunFolderError(dir, err)
-	}
-	return cmdutil.RunFolderError(dir, fmt.Errorf("%s is %w", dir, runs.ErrNotRunFolder))
 }
 
 // classOrder is the order in which classes are listed.
@@ -156,7 +144,16 @@ var classOrder = [...]trajectories.Class{
 // writeStatus prints the state of a batch.
 func writeStatus(w io.Writer, dir string, s control.Status) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s, for %s\n", dir, stateText(s), unit.Seconds(s.Elapsed))
+	state := "the agent has finished, and the evaluation is running"
+	if q := s.Queue; q != nil {
+		state = fmt.Sprintf("%d running", len(q.Working))
+		if q.Draining {
+			state = "draining, " + state
+		} else if q.Paused {
+			state = "paused, " + state
+		}
+	}
+	fmt.Fprintf(&b, "%s: %s, for %s\n", dir, state, unit.Seconds(s.Elapsed))
 	if q := s.Queue; q != nil {
 		facts := []string{fmt.Sprintf("%d of %d", q.Done, q.Total)}
 		for _, c := range classOrder {
@@ -203,20 +200,6 @@ func writeStatus(w io.Writer, dir string, s control.Status) error {
 
 // addFact appends a line with the name of a fact and its text.
 func addFact(b *strings.Builder, name, text string) { fmt.Fprintf(b, "%-9s %s\n", name, text) }
-
-// stateText describes the state of the batch in a few words.
-func stateText(s control.Status) string {
-	switch q := s.Queue; {
-	case q == nil:
-		return "the agent has finished, and the evaluation is running"
-	case q.Draining:
-		return fmt.Sprintf("draining, %d running", len(q.Working))
-	case q.Paused:
-		return fmt.Sprintf("paused, %d running", len(q.Working))
-	default:
-		return fmt.Sprintf("%d running", len(q.Working))
-	}
-}
 
 // diskText describes the free disk space and the size of the images. It omits
 // unknown figures.

@@ -5,8 +5,6 @@ package system
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -15,11 +13,9 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/bench"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
-	"github.com/minibench/mini/cmd/mini/internal/dryrun"
 	"github.com/minibench/mini/cmd/mini/internal/system/doctor"
 	"github.com/minibench/mini/cmd/mini/internal/ui"
 	"github.com/minibench/mini/configs"
-	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/datasets/hub"
 	datasetopen "github.com/minibench/mini/datasets/open"
 	"github.com/minibench/mini/env/docker"
@@ -30,29 +26,29 @@ import (
 	"github.com/minibench/mini/runner"
 )
 
-// doctorOptions are the flags of mini doctor: those of mini bench, and its own.
-type doctorOptions struct {
+// DoctorOptions are the flags of mini doctor: those of mini bench, and its own.
+type DoctorOptions struct {
 	bench      bench.Options
 	kubernetes bool
 }
 
 // NewDoctor returns the command mini doctor.
 func NewDoctor(a *app.App) *cobra.Command {
-	o := &doctorOptions{}
+	o := &DoctorOptions{}
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check that this machine can run mini",
 		Long: `Checks what a batch needs: the container engine, memory and disks, the key and
 the model's server, the hub and sandboxes. With the flags of a batch, it checks for
-that batch. The exit code is 2 if mini cannot work; smaller problems are
-warnings. It contacts servers, but it runs no attempts, fetches nothing and
-costs nothing.
+the settings of that batch; a dry run of mini bench shows its images. The exit code
+is 2 if mini cannot work; smaller problems are warnings. It contacts servers, but
+it runs no attempts, fetches nothing and costs nothing.
 
 With --kubernetes, or if the environment class is kubernetes, it checks the
 cluster instead of the engine: rights, quotas, and one pod of environment.image,
 which it starts, examines and removes.`,
 		Example: `  mini doctor
-  mini doctor --subset verified --slice 0:50 -w 8 -m gpt-5-mini
+  mini doctor -w 8 -m gpt-5-mini
   mini doctor --kubernetes -c environment.image=registry.example/python:3.12
   mini doctor --json`,
 		Args: cmdutil.NoArgs,
@@ -70,7 +66,7 @@ which it starts, examines and removes.`,
 }
 
 // runDoctor runs the checks and prints them.
-func runDoctor(ctx context.Context, a *app.App, o *doctorOptions) error {
+func runDoctor(ctx context.Context, a *app.App, o *DoctorOptions) error {
 	if o.kubernetes {
 		layer, err := configs.ReadArg("environment.environment_class=kubernetes")
 		if err != nil {
@@ -119,10 +115,14 @@ func runDoctor(ctx context.Context, a *app.App, o *doctorOptions) error {
 		Environment: cfg.Environment.Class, HelperDir: cfg.Environment.HelperDir, Platform: cfg.Environment.Platform,
 		MemoryBytes: max(0, cmp.Or(container.MemoryBytes, docker.DefaultMemoryBytes)), Workers: cfg.Run.Workers,
 		Servers:    servers,
-		TrySandbox: trySandbox, SettingsError: settingsErr, RunDir: runDir, DirError: dirErr, CacheDir: cacheDir, PingHub: pingHub, Hint: cmdutil.Hint,
-	}
-	if len(o.bench.Subsets) > 0 {
-		c.PlanImages = func(ctx context.Context) (doctor.ImagePlan, error) { return o.plan(ctx, cfg) }
+		TrySandbox: trySandbox, SettingsError: settingsErr, RunDir: runDir, DirError: dirErr, CacheDir: cacheDir, PingHub: func(ctx context.Context) error {
+			h, err := datasetopen.Hub(hub.Config{})
+			if err != nil {
+				return err
+			}
+			defer h.Close()
+			return h.Ping(ctx)
+		},
 	}
 	var clusterChecks []doctor.Check
 	if configs.UsesCluster(cfg.Environment.Class) {
@@ -165,70 +165,18 @@ func builtinSettings(names ...string) (*configs.Resolved, error) {
 	return configs.Merge(layers...)
 }
 
-// pingHub checks that the hub responds.
-func pingHub(ctx context.Context) error {
-	h, err := datasetopen.Hub(hub.Config{})
-	if err != nil {
-		return err
-	}
-	defer h.Close()
-	return h.Ping(ctx)
-}
-
-// plan examines the images of the selected rows. It returns a *doctor.NotFetchedError if
-// a dataset is not cached.
-func (o *doctorOptions) plan(ctx context.Context, cfg *configs.Resolved) (doctor.ImagePlan, error) {
-	var sources []datasets.Source
-	for _, name := range o.bench.Subsets {
-		source, ok := datasetopen.OpenCached(name, o.bench.Split)
-		switch {
-		case ok:
-			sources = append(sources, source)
-		case ctx.Err() != nil:
-			return doctor.ImagePlan{}, ctx.Err()
-		case datasetopen.IsFileName(name):
-			_, err := datasets.Local(name, o.bench.Split)
-			return doctor.ImagePlan{}, cmp.Or(err, fmt.Errorf("%s is not a dataset file", name))
-		default:
-			if _, err := hub.ParseRef(name, o.bench.Split); err != nil {
-				return doctor.ImagePlan{}, err
-			}
-			return doctor.ImagePlan{}, &doctor.NotFetchedError{Dataset: name}
-		}
-	}
-	set, err := datasets.Load(ctx, sources, o.bench.Selection.Apply)
-	if err != nil {
-		return doctor.ImagePlan{}, err
-	}
-	if len(set.Instances) == 0 {
-		return doctor.ImagePlan{}, errors.New("no instance is left after --instance, --filter and --slice")
-	}
-	p := doctor.ImagePlan{Instances: len(set.Instances)}
-	if envopen.IsHostClass(cfg.Environment.Class) || configs.UsesCluster(cfg.Environment.Class) {
-		return p, nil
-	}
-	images := dryrun.MeasureImages(ctx, cfg, envopen.ImageRequests(cfg, set.Instances), 0)
-	p.Images, p.Missing, p.MissingBytes, p.Problem = images.Distinct, images.Pull, images.PullBytes, images.Problem
-	return p, nil
-}
-
-// serverFor returns the server of the configured model.
+// serverFor returns the server of the configured model. The configured URL of a server with Anthropic's
+// API may end with "/v1" or not.
 func serverFor(cfg *configs.Resolved) doctor.Server {
 	m := cfg.Model
 	key, _ := configs.ModelKey(cfg) // runDoctor has reported an error
+	base := cmp.Or(m.BaseURL, openai.DefaultBaseURL)
+	if m.Class == "anthropic" {
+		base = strings.TrimSuffix(strings.TrimRight(cmp.Or(m.BaseURL, anthropic.DefaultBaseURL), "/"), "/v1") + "/v1"
+	}
 	return doctor.Server{
 		Scripted: m.Class == "scripted", Model: m.Name,
-		BaseURL: modelsRoot(cfg), UsesAnthropicAPI: m.Class == "anthropic", CustomServer: m.BaseURL != "",
+		BaseURL: base, UsesAnthropicAPI: m.Class == "anthropic", CustomServer: m.BaseURL != "",
 		KeyEnv: m.APIKeyEnv, KeyFile: configs.DotenvFile(m.APIKeyEnv), Key: key,
 	}
-}
-
-// modelsRoot returns the base URL for the list of models. The configured URL of a
-// server with Anthropic's API may end with "/v1" or not.
-func modelsRoot(cfg *configs.Resolved) string {
-	if cfg.Model.Class != "anthropic" {
-		return cmp.Or(cfg.Model.BaseURL, openai.DefaultBaseURL)
-	}
-	base := cmp.Or(cfg.Model.BaseURL, anthropic.DefaultBaseURL)
-	return strings.TrimSuffix(strings.TrimRight(base, "/"), "/v1") + "/v1"
 }

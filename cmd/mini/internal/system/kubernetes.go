@@ -28,14 +28,14 @@ func NewKubernetes(a *app.App) *cobra.Command {
 	return cmd
 }
 
-// roleOptions are the flags of mini kubernetes rbac.
-type roleOptions struct {
+// RoleOptions are the flags of mini kubernetes rbac.
+type RoleOptions struct {
 	namespace                      string
 	users, groups, serviceAccounts []string
 }
 
 func newRBAC(a *app.App) *cobra.Command {
-	o := &roleOptions{}
+	o := &RoleOptions{}
 	cmd := &cobra.Command{
 		Use:   "rbac",
 		Short: "Print the rights that mini needs, as a Role and a RoleBinding",
@@ -48,7 +48,6 @@ contact the cluster.`,
 		RunE: func(*cobra.Command, []string) error { return writeRole(a.Out, o) },
 	}
 	f := cmd.Flags()
-	f.SortFlags = false
 	f.StringVar(&o.namespace, "namespace", "default", "`NAME` of the namespace of the sandboxes")
 	f.StringArrayVar(&o.users, "user", nil, "`NAME` of a user who gets the rights; repeatable")
 	f.StringArrayVar(&o.groups, "group", nil, "`NAME` of a group that gets the rights; repeatable")
@@ -56,11 +55,11 @@ contact the cluster.`,
 	return cmd
 }
 
-// helperImageOptions are the flags of mini kubernetes helper-image.
-type helperImageOptions struct{ output, arch string }
+// HelperImageOptions are the flags of mini kubernetes helper-image.
+type HelperImageOptions struct{ output, arch string }
 
 func newHelperImage(a *app.App) *cobra.Command {
-	o := &helperImageOptions{}
+	o := &HelperImageOptions{}
 	cmd := &cobra.Command{
 		Use:   "helper-image",
 		Short: "Write an image with mini's helper, for task images without a shell",
@@ -71,16 +70,15 @@ chmod to start. Another version of mini needs another image.`,
 		Example: `  mini kubernetes helper-image -o helper.tar
   crane push helper.tar registry.example/mini-helper:1`,
 		Args: cmdutil.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return o.write(a) },
+		RunE: func(*cobra.Command, []string) error { return writeImage(a, o) },
 	}
 	f := cmd.Flags()
-	f.SortFlags = false
 	f.StringVarP(&o.output, "output", "o", "", "`FILE` to write")
 	f.StringVar(&o.arch, "arch", "amd64", "architecture of the nodes: amd64 or arm64")
 	return cmd
 }
 
-func (o *helperImageOptions) write(a *app.App) error {
+func writeImage(a *app.App, o *HelperImageOptions) error {
 	if o.output == "" {
 		return usage.Errorf("-o is required: the file to write, such as helper.tar")
 	}
@@ -114,7 +112,7 @@ Then set in your configuration:
 }
 
 // cleanCluster removes, or lists, what mini processes left behind in a cluster.
-func (o *cleanOptions) cleanCluster(ctx context.Context, a *app.App) error {
+func cleanCluster(ctx context.Context, a *app.App, o *CleanOptions) error {
 	if o.options.IncludeKept || o.run != "" {
 		return usage.Errorf("--kept and --run are for containers: mini keeps no sandboxes in a cluster")
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/minibench/mini/internal/usage"
 )
 
-func writeRole(w io.Writer, o *roleOptions) error {
+func writeRole(w io.Writer, o *RoleOptions) error {
 	return usage.Wrap(kubernetes.WriteRole(w, kubernetes.RoleOptions{
 		Namespace: o.namespace, Users: o.users, Groups: o.groups, ServiceAccounts: o.serviceAccounts,
 	}))
@@ -60,7 +60,7 @@ func checkCluster(ctx context.Context, a *app.App, cfg *configs.Resolved) ([]doc
 }
 
 // sweepCluster removes, or lists, what mini processes left behind in a cluster.
-func sweepCluster(ctx context.Context, cfg *configs.Resolved, o *cleanOptions) (removed, kept []fmt.Stringer, err error) {
+func sweepCluster(ctx context.Context, cfg *configs.Resolved, o *CleanOptions) (removed, kept []fmt.Stringer, err error) {
 	cluster, _, err := envopen.ConnectCluster(cfg, nil)
 	if err != nil {
 		return nil, nil, err

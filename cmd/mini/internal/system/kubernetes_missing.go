@@ -15,7 +15,7 @@ import (
 	envopen "github.com/minibench/mini/env/open"
 )
 
-func writeRole(io.Writer, *roleOptions) error { return envopen.ErrNoKubernetes }
+func writeRole(io.Writer, *RoleOptions) error { return envopen.ErrNoKubernetes }
 
 func writeHelperImage(io.Writer, string) (tag string, err error) {
 	return "", envopen.ErrNoKubernetes
@@ -25,7 +25,7 @@ func checkCluster(context.Context, *app.App, *configs.Resolved) ([]doctor.Check,
 	return nil, envopen.ErrNoKubernetes
 }
 
-func sweepCluster(context.Context, *configs.Resolved, *cleanOptions) (removed, kept []fmt.Stringer, err error) {
+func sweepCluster(context.Context, *configs.Resolved, *CleanOptions) (removed, kept []fmt.Stringer, err error) {
 	return nil, nil, envopen.ErrNoKubernetes
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"syscall"
 
@@ -28,17 +29,17 @@ import (
 	"github.com/minibench/mini/runner/runs"
 )
 
-// shellOptions are the flags of mini shell.
-type shellOptions struct {
+// ShellOptions are the flags of mini shell.
+type ShellOptions struct {
 	settings.Flags
-	rows.DatasetFlags
-	run     string
-	attempt int
+	datasets rows.DatasetFlags
+	run      string
+	attempt  int
 }
 
 // NewShell returns the command mini shell.
 func NewShell(a *app.App) *cobra.Command {
-	o := &shellOptions{}
+	o := &ShellOptions{}
 	cmd := &cobra.Command{
 		Use:   "shell [INSTANCE] [-- COMMAND...]",
 		Short: "Open a shell in the sandbox of an instance",
@@ -61,7 +62,7 @@ With COMMAND, mini runs the command instead of a shell and exits with its code.`
 		},
 	}
 	f := cmd.Flags()
-	o.DatasetFlags.AddFlags(f)
+	o.datasets.AddFlags(f)
 	f.StringVar(&o.run, "run", "", "`FOLDER` of a run that kept the sandbox")
 	f.IntVar(&o.attempt, "attempt", 0, "number `N` of a kept attempt (default: the newest)")
 	f.String("network", "", "container network: none, bridge or a network's name (default \"none\")")
@@ -88,7 +89,7 @@ func splitAtDash(cmd *cobra.Command, args []string) (instance string, command []
 }
 
 // runShell runs mini shell.
-func runShell(ctx context.Context, a *app.App, o *shellOptions, instance string, command []string) error {
+func runShell(ctx context.Context, a *app.App, o *ShellOptions, instance string, command []string) error {
 	cfg, err := o.resolveSandbox(ctx, a, instance)
 	if err != nil {
 		return usage.Wrap(err)
@@ -115,9 +116,9 @@ func runShell(ctx context.Context, a *app.App, o *shellOptions, instance string,
 // resolveSandbox returns the configuration of the sandbox. With --run, it is based on
 // the configuration of the run; otherwise on that of mini bench, with the image of the
 // instance. Flags and -c override both.
-func (o *shellOptions) resolveSandbox(ctx context.Context, a *app.App, instance string) (*configs.Resolved, error) {
+func (o *ShellOptions) resolveSandbox(ctx context.Context, a *app.App, instance string) (*configs.Resolved, error) {
 	if o.run != "" {
-		if len(o.Subsets) > 0 {
+		if len(o.datasets.Subsets) > 0 {
 			return nil, usage.Errorf("--run and --subset cannot be combined")
 		}
 		if instance == "" {
@@ -138,32 +139,23 @@ func (o *shellOptions) resolveSandbox(ctx context.Context, a *app.App, instance 
 	image := &cfg.Environment.Image
 	switch {
 	case o.run != "":
-	case len(o.Subsets) > 0 && instance != "":
-		*image, err = o.findImage(ctx, a, cfg, instance)
-	case len(o.Subsets) > 0:
-		err = usage.Errorf("name an instance of %s; mini bench --subset %[1]s --dry-run --json lists them", o.Subsets[0])
+	case len(o.datasets.Subsets) > 0 && instance != "":
+		set, err := o.datasets.Load(ctx, a.Streams, datasets.Selection{IDs: []string{instance}}.Apply)
+		if err == nil && len(set.Instances) == 0 {
+			err = usage.Errorf("no row has the id %s", instance)
+		}
+		if err != nil {
+			return cfg, err
+		}
+		*image = envopen.ImageName(cfg, set.Instances[0])
+	case len(o.datasets.Subsets) > 0:
+		err = usage.Errorf("name an instance of %s; mini bench --subset %[1]s --dry-run --json lists them", o.datasets.Subsets[0])
 	case *image == "" && instance != "":
 		err = usage.Errorf("name the dataset of %s with --subset, or pass --run FOLDER for a sandbox that a run kept", text.Printable(instance))
 	case *image == "":
 		err = usage.Errorf("no sandbox is named; run mini shell --subset SET INSTANCE, or pass -c environment.image=NAME")
 	}
 	return cfg, err
-}
-
-// findImage returns the image of an instance of the datasets in --subset.
-func (o *shellOptions) findImage(ctx context.Context, a *app.App, cfg *configs.Resolved, instance string) (string, error) {
-	sources, err := o.OpenAll(ctx, a.Streams)
-	if err != nil {
-		return "", err
-	}
-	set, err := datasets.Load(ctx, sources, datasets.Selection{IDs: []string{instance}}.Apply)
-	if err != nil {
-		return "", err
-	}
-	if len(set.Instances) == 0 {
-		return "", usage.Errorf("no row has the id %s", instance)
-	}
-	return envopen.ImageName(cfg, set.Instances[0]), nil
 }
 
 // keptImage returns the image of a sandbox that a run kept for an instance: that of
@@ -228,18 +220,15 @@ func openShell(
 // user types into: without the pagers that disable paging, and with the type of the
 // user's terminal.
 func shellVariables(vars map[string]string) map[string]string {
-	all := map[string]string{}
-	for name, value := range vars {
-		if name != "PAGER" && name != "GIT_PAGER" && name != "MANPAGER" {
-			all[name] = value
-		}
+	for _, name := range []string{"PAGER", "GIT_PAGER", "MANPAGER"} {
+		delete(vars, name)
 	}
 	for _, name := range []string{"TERM", "COLORTERM"} {
 		if value := os.Getenv(name); value != "" {
-			all[name] = value
+			vars[name] = value
 		}
 	}
-	return all
+	return vars
 }
 
 // withTerminal calls run while the terminal is in raw mode, so that the program in
@@ -260,4 +249,35 @@ func withTerminal(in io.Reader, shell *docker.ShellOptions, run func() (int, err
 	defer stop()
 	shell.Resize = sizes
 	return run()
+}
+
+// terminalSizes returns a channel that receives the size of a terminal at the start
+// and after each change. stop ends the updates.
+func terminalSizes(f *os.File) (_ <-chan docker.Size, stop func()) {
+	changed := make(chan os.Signal, 1)
+	signal.Notify(changed, syscall.SIGWINCH)
+	sizes, stopped, done := make(chan docker.Size), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			width, height, err := term.GetSize(int(f.Fd()))
+			if err == nil && width > 0 && height > 0 {
+				select {
+				case sizes <- docker.Size{Width: uint(width), Height: uint(height)}:
+				case <-stopped:
+					return
+				}
+			}
+			select {
+			case <-changed:
+			case <-stopped:
+				return
+			}
+		}
+	}()
+	return sizes, func() {
+		signal.Stop(changed)
+		close(stopped)
+		<-done
+	}
 }

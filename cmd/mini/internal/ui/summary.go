@@ -61,5 +61,5 @@ func PrintSummary(w io.Writer, result runs.Summary, dir string, ids []string, re
 	summary.State, summary.Resume = report.Finished, resume
 	// After an interruption, the caller prints how to continue.
 	summary.HideNextStep = result.Unstarted > 0 || result.Classes[trajectories.Interrupted] > 0
-	return summary.Write(w, Width(w))
+	return summary.Doc().WriteText(w, Width(w))
 }

@@ -9,7 +9,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -58,30 +60,8 @@ type Config struct {
 	RunDir   string // folder for runs
 	DirError error  // why RunDir cannot be used; nil if it can
 	CacheDir string // cache of datasets
-	// PlanImages examines the images of the instances to run; nil without a dataset. It
-	// returns a *NotFetchedError if a dataset is not cached. Most other errors are usage errors.
-	PlanImages func(ctx context.Context) (ImagePlan, error)
 	// PingHub checks the dataset server; may be nil.
 	PingHub func(ctx context.Context) error
-	// Hint returns advice for an error of PlanImages or PingHub, or ""; may be nil.
-	Hint func(err error) string
-}
-
-// ImagePlan summarizes the images that a batch needs.
-type ImagePlan struct {
-	Instances int
-	Images    int // distinct images
-	Missing   int // images to pull
-	// MissingBytes is the approximate size of the missing images on disk.
-	MissingBytes int64
-	Problem      string // why the images could not be examined
-}
-
-// probe is a function that makes one or more checks.
-type probe struct {
-	name          string
-	timeoutStatus Status // status of the check that reports a timeout
-	run           func(ctx context.Context) []Check
 }
 
 // Timeouts of one request and of all checks.
@@ -105,46 +85,22 @@ type Server struct {
 	Key          string `json:"-"` // sent to BaseURL only, never shown
 }
 
-// Run runs all checks concurrently. It returns within ten seconds.
+// Run runs all checks concurrently. It returns within ten seconds, unless a system call blocks, for example in
+// a lost network mount.
 func Run(ctx context.Context, cfg Config) []Check {
-	e := &checker{Config: cfg}
-	return runProbes(ctx, totalTimeout, []probe{
-		{"settings", Fail, e.settings},
-		{"docker", e.engineSeverity(), e.docker},
-		{"helper", e.engineSeverity(), e.helper},
-		{"sandbox", Fail, e.sandbox},
-		{"images", Warn, e.images},
-		{"disk", Warn, e.disks},
-		{"key", Warn, e.eachServer(Server.key)},
-		{"model", Warn, e.eachServer(Server.endpoint)},
-		{"datasets", Warn, e.hub},
-	})
-}
-
-// runProbes runs the probes concurrently and returns their checks. A probe may ignore ctx, for
-// example in statfs of a lost network mount. Shortly after limit, runProbes reports such a probe
-// as timed out and leaves it running, since the process is about to exit.
-func runProbes(ctx context.Context, limit time.Duration, probes []probe) []Check {
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := context.WithTimeout(ctx, totalTimeout)
 	defer cancel()
-	results := make([]chan []Check, len(probes))
-	for i, p := range probes {
-		results[i] = make(chan []Check, 1)
-		go func() { results[i] <- p.run(ctx) }()
+	e := &checker{Config: cfg}
+	probes := []func(context.Context) []Check{
+		e.settings, e.docker, e.helper, e.sandbox, e.images, e.disks, e.eachServer(Server.key), e.eachServer(Server.endpoint), e.hub,
 	}
-	timeout := time.NewTimer(limit + limit/20) // grace period
-	defer timeout.Stop()
-	var checks []Check
-	for i, p := range probes {
-		select {
-		case found := <-results[i]:
-			checks = append(checks, found...)
-		case <-timeout.C:
-			timeout.Reset(20 * time.Millisecond) // time to receive the results of the other probes
-			checks = append(checks, Check{p.name, p.timeoutStatus, "no answer within " + limit.String(), "a system call blocks; try again"})
-		}
+	results := make([][]Check, len(probes))
+	var running sync.WaitGroup
+	for i, probe := range probes {
+		running.Go(func() { results[i] = probe(ctx) })
 	}
-	return checks
+	running.Wait()
+	return slices.Concat(results...)
 }
 
 // checker runs the checks.

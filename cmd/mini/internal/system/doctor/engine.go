@@ -4,14 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
+	"os/exec"
 	"runtime"
 	"strings"
 	"sync"
 
+	"github.com/docker/docker/client"
 	"github.com/docker/go-units"
 
 	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/bubblewrap"
 	"github.com/minibench/mini/env/docker"
 	"github.com/minibench/mini/env/helper/binaries"
 	"github.com/minibench/mini/internal/text"
@@ -53,7 +58,7 @@ func (e *checker) docker(ctx context.Context) []Check {
 	}
 	return []Check{
 		{"docker", OK, fmt.Sprintf("engine %s, API %s, at %s; %s", d.Version, d.API, d.Host, d.OS), ""},
-		architecture(d, e.Platform), limits(d), storage(d), e.memory(d), isolation(d),
+		architecture(d, e.Platform), limits(d), e.memory(d), isolation(d),
 	}
 }
 
@@ -102,7 +107,6 @@ func architecture(d docker.Description, platform string) Check {
 	}
 }
 
-// limits checks whether the engine can limit the resources of a sandbox.
 // isolation says whether the tests of an evaluation, which have SYS_ADMIN as in the official
 // harness, can harm the machine.
 func isolation(d docker.Description) Check {
@@ -115,44 +119,15 @@ func isolation(d docker.Description) Check {
 	}
 }
 
+// limits checks whether the engine can limit the resources of a sandbox.
 func limits(d docker.Description) Check {
-	var missing []string
-	for _, limit := range []struct {
-		name string
-		has  bool
-	}{{"memory", d.MemoryLimit}, {"processes", d.PIDsLimit}, {"CPU time", d.CPULimit}} {
-		if !limit.has {
-			missing = append(missing, limit.name)
-		}
+	if d.MemoryLimit && d.PIDsLimit && d.CPULimit {
+		return Check{"limits", OK, "memory, processes and CPU time of a sandbox can be limited", ""}
 	}
-	text := "cgroup version " + d.Cgroup
-	if d.Rootless {
-		text += ", rootless"
+	return Check{
+		"limits", Warn, "the engine cannot limit all of memory, processes and CPU time, so a sandbox can exhaust the machine",
+		"enable these cgroup controllers in the kernel; for a rootless engine, delegate them to the user (systemd: Delegate=cpu memory pids)",
 	}
-	switch {
-	case len(missing) == 0 && !d.SwapLimit && d.Cgroup == "1":
-		return Check{"limits", Warn, text + "; swap is not limited", "boot with swapaccount=1, or use cgroup version 2"}
-	case len(missing) == 0:
-		return Check{"limits", OK, text + "; memory, processes and CPU time of a sandbox can be limited", ""}
-	case d.Rootless:
-		return Check{"limits", Warn, text + "; not bounded: " + strings.Join(missing, ", "), "delegate these controllers to the user (systemd: Delegate=cpu memory pids), which needs cgroup version 2"}
-	}
-	return Check{"limits", Warn, text + "; not bounded: " + strings.Join(missing, ", "), "a sandbox can exhaust the machine; enable these controllers in the kernel"}
-}
-
-func storage(d docker.Description) Check {
-	c := Check{"storage", OK, d.Storage, ""}
-	switch d.Storage {
-	case "fuse-overlayfs":
-		c.Status, c.Finding = Warn, "fuse-overlayfs, which makes starting programs in containers slow"
-		c.Advice = "configure overlay2; a rootless engine needs kernel 5.13 or newer for it"
-	case "vfs":
-		c.Status, c.Finding = Warn, "vfs, which copies the whole image for every container"
-		c.Advice = "configure overlay2; with vfs, each container of a batch takes gigabytes"
-	case "devicemapper", "aufs":
-		c.Status, c.Advice = Warn, "it is no longer maintained; configure overlay2"
-	}
-	return c
 }
 
 // memory checks whether the sandboxes of all workers fit into memory, and whether there are enough
@@ -208,4 +183,55 @@ func firstNames(names []string) string {
 		return strings.Join(names, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
+}
+
+// engineHost returns the address of the container engine, without a password. origin is
+// " (DOCKER_HOST)" if that variable sets the address, and "" for the default address.
+func engineHost() (host, origin string) {
+	if host := os.Getenv(client.EnvOverrideHost); host != "" {
+		if u, err := url.Parse(host); err == nil {
+			host = u.Redacted()
+		}
+		return host, " (DOCKER_HOST)"
+	}
+	return client.DefaultDockerHost, ""
+}
+
+// dockerContext returns the current context of the docker command and its address. It returns
+// empty strings for the default context, also if DOCKER_HOST overrides the context, and on errors.
+func dockerContext(ctx context.Context) (name, host string) {
+	out, err := exec.CommandContext(ctx, "docker", "context", "inspect", "--format", "{{.Name}} {{.Endpoints.docker.Host}}").Output()
+	name, host, _ = strings.Cut(strings.TrimSpace(string(out)), " ")
+	if err != nil || name == "default" { // DOCKER_HOST selects the default context
+		return "", ""
+	}
+	return name, host
+}
+
+// sandbox starts and stops a sandbox without a container engine, because no single setting of
+// the system shows whether a user may create namespaces.
+func (e *checker) sandbox(ctx context.Context) []Check {
+	if e.TrySandbox == nil {
+		var checks []Check
+		for _, name := range []string{"bash", "git"} {
+			if _, err := exec.LookPath(name); err != nil && e.runsOnHost() {
+				checks = append(checks, Check{"sandbox", Warn, name + " is missing", "install it: commands run in bash, and git creates the patches"})
+			}
+		}
+		return checks
+	}
+	err := e.TrySandbox(ctx)
+	envErr, isEnvErr := errors.AsType[*env.Error](err)
+	switch {
+	case errors.Is(err, binaries.ErrNotBuilt):
+		return nil // reported by the helper check
+	case isEnvErr:
+		return []Check{{"sandbox", Fail, envErr.Op + ": " + envErr.Err.Error(), envErr.Hint}}
+	case err != nil:
+		return []Check{{"sandbox", Fail, err.Error(), ""}}
+	}
+	return []Check{
+		{"sandbox", OK, e.Environment + " works: a sandbox was started and stopped", ""},
+		{"bounds", Warn, bubblewrap.NoLimitsWarning, "use fewer workers, or --environment-class docker for untrusted tasks"},
+	}
 }

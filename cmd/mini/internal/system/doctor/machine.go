@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/minibench/mini/configs"
-	"github.com/minibench/mini/env/docker"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/unit"
 )
@@ -88,80 +89,25 @@ func checkWritable(dir string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// errNoEngine means that the environment needs no engine.
-var errNoEngine = errors.New("no engine is needed")
-
-// images checks the images of the instances to run, and the disk for them.
+// images checks the disk for the images of the engine, if it is on this machine. Its data folder is
+// elsewhere if the engine is in a virtual machine, for example.
 func (e *checker) images(ctx context.Context) []Check {
-	var engine docker.Description
-	err := errNoEngine
-	if !configs.UsesCluster(e.Environment) {
-		engine, err = e.describe(ctx)
-	}
-	if err != nil && e.PlanImages == nil {
+	if configs.UsesCluster(e.Environment) {
 		return nil
 	}
-	disk, free, isKnown := e.imageDisk(engine.RootDir, engine.Host)
-	if e.PlanImages == nil {
-		return disk
+	d, err := e.describe(ctx)
+	if info, statErr := os.Stat(d.RootDir); err != nil || !strings.HasPrefix(d.Host, "unix://") || statErr != nil || !info.IsDir() {
+		return nil
 	}
-	plan, planErr := e.PlanImages(ctx)
-	notFetched, isNotFetched := errors.AsType[*NotFetchedError](planErr)
-	switch {
-	case isNotFetched:
-		return append(disk, Check{"images", Warn, notFetched.Error(), "fetch it first: mini datasets fetch " + notFetched.Dataset})
-	case errors.Is(planErr, context.DeadlineExceeded):
-		return append(disk, Check{"images", Warn, "timeout while reading the rows to count images", "fetch the dataset first: mini datasets fetch SET"})
-	case planErr != nil:
-		advice := "mini datasets list shows the values of --subset"
-		if e.Hint != nil && e.Hint(planErr) != "" {
-			advice = e.Hint(planErr)
-		}
-		return append(disk, Check{"images", Fail, planErr.Error(), advice})
-	case configs.UsesCluster(e.Environment):
-		return []Check{{"images", OK, text.Count(plan.Instances, "instance") + "; the nodes of the cluster pull their images", ""}}
-	case e.runsOnHost():
-		return []Check{{"images", OK, text.Count(plan.Instances, "instance") + "; the " + e.Environment + " environment needs no images", ""}}
-	case plan.Problem != "" || err != nil:
-		return append(disk, Check{"images", Warn, fmt.Sprintf("%s, %s; without the engine it is unknown which are present", text.Count(plan.Instances, "instance"), text.Count(plan.Images, "image")), "see docker above"})
-	}
-	c := Check{"images", OK, fmt.Sprintf("%s, %s: all present", text.Count(plan.Instances, "instance"), text.Count(plan.Images, "image")), ""}
-	if plan.Missing > 0 {
-		c.Finding = fmt.Sprintf("%s, %s: %d to pull, roughly %s", text.Count(plan.Instances, "instance"), text.Count(plan.Images, "image"), plan.Missing, unit.Size(plan.MissingBytes))
-		switch {
-		case isKnown && free < uint64(plan.MissingBytes):
-			c.Status, c.Finding = Warn, c.Finding+fmt.Sprintf(", and %s free", unit.Size(int64(free)))
-			c.Advice = "free some space (docker system df shows its use), or run a part: --slice 0:50"
-		case !isKnown:
-			c.Finding += "; the free space of the engine's disk is unknown"
-		}
-	}
-	return append(disk, c)
-}
-
-// NotFetchedError means that a dataset has not been fetched.
-type NotFetchedError struct{ Dataset string }
-
-func (e *NotFetchedError) Error() string {
-	return e.Dataset + " has not been fetched, so its images are unknown"
-}
-
-// imageDisk checks the free space for images in root, the engine's data folder. isKnown is false
-// if the engine is not on this machine, for example in a virtual machine, or if the free space
-// cannot be read. free is in bytes.
-func (e *checker) imageDisk(root, host string) (checks []Check, free uint64, isKnown bool) {
-	if info, err := os.Stat(root); !strings.HasPrefix(host, "unix://") || root == "" || err != nil || !info.IsDir() {
-		return nil, 0, false
-	}
-	free, err := freeBytes(root)
+	free, err := freeBytes(d.RootDir)
 	if err != nil {
-		return nil, 0, false
+		return nil
 	}
-	c := Check{"disk", OK, fmt.Sprintf("%s free in %s, for images", unit.Size(int64(free)), root), ""}
+	c := Check{"disk", OK, fmt.Sprintf("%s free in %s, for images", unit.Size(int64(free)), d.RootDir), ""}
 	if free < minFreeForImages {
 		c.Status, c.Advice = Warn, "free some space: docker system df shows its use, docker image prune removes unused images"
 	}
-	return []Check{c}, free, true
+	return []Check{c}
 }
 
 // Numbers of open files that mini may need: independently of the workers, and for each worker
@@ -171,17 +117,30 @@ const (
 	workerFiles = 12
 )
 
-// filesNeeded returns the number of open files that mini may need with this number of workers.
-func filesNeeded(workers int) uint64 { return uint64(baseFiles + workerFiles*max(workers, 1)) }
-
 // CheckOpenFiles returns an error if the limit of open files is less than half of the number
 // that the workers may need.
 func CheckOpenFiles(workers int) error {
-	limit, ok := maxOpenFiles()
-	needs := filesNeeded(workers)
-	if !ok || limit >= needs/2 {
-		return nil
+	var limit syscall.Rlimit // the Go runtime has raised the soft limit to the hard limit
+	needs := uint64(baseFiles + workerFiles*max(workers, 1))
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Cur >= needs/2 {
+		return nil //nolint:nilerr // the limit is unknown
 	}
 	return fmt.Errorf("the limit of open files is %d, but %s may need %d; run ulimit -n %d before mini, or use fewer workers",
-		limit, text.Count(workers, "worker"), needs, max(needs, 1024))
+		limit.Cur, text.Count(workers, "worker"), needs, max(needs, 1024))
+}
+
+// FreeSpace returns the free bytes on a folder's disk that this user may use. It returns false
+// if the number is unknown.
+func FreeSpace(dir string) (int64, bool) {
+	n, err := freeBytes(dir)
+	return int64(min(n, math.MaxInt64)), err == nil
+}
+
+// freeBytes returns the free bytes on a folder's disk that this user may use.
+func freeBytes(dir string) (uint64, error) {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(dir, &s); err != nil {
+		return 0, err
+	}
+	return s.Bavail * uint64(s.Bsize), nil
 }

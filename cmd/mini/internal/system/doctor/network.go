@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/model/localservers"
@@ -148,10 +150,7 @@ func (e *checker) hub(ctx context.Context) []Check {
 			text = "the hub: " + localservers.ErrorReason(err, requestTimeout)
 		}
 		advice := "fetched datasets and local files work without it"
-		if e.Hint != nil && e.Hint(err) != "" {
-			advice = e.Hint(err)
-		}
-		return []Check{{"datasets", Warn, text, advice}}
+		return []Check{{"datasets", Warn, text, cmp.Or(cmdutil.Hint(err), advice)}}
 	}
 	return []Check{{"datasets", OK, "the hub responds", ""}}
 }

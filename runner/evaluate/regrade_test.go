@@ -1,4 +1,4 @@
-package regrade_test
+package evaluate_test
 
 import (
 	"context"
@@ -13,21 +13,18 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 
 	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/runner/grade/logs"
 	"github.com/minibench/mini/runner/grade/script"
-	"github.com/minibench/mini/runner/regrade"
 	"github.com/minibench/mini/runner/verdicts"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// row is an instance with tests a and b.
-func row() datasets.Instance {
+// regradedRow is an instance with tests a and b.
+func regradedRow() datasets.Instance {
 	return datasets.Instance{
 		ID: "x__y-1", Repo: "x/y", Image: "image", EvalScript: "#!/bin/bash\n: '>>>>> Start Test Output'\ntests\n: '>>>>> End Test Output'\n",
 		LogParser: "parse_log_pytest", EvalType: "pass_and_fail", FailToPass: []string{"t.py::a"}, PassToPass: []string{"t.py::b"},
@@ -45,7 +42,7 @@ const official = "logs/run_evaluation/r/m/x__y-1"
 func folder(t *testing.T, class verdicts.Class, log string, change func(*verdicts.Record)) string {
 	t.Helper()
 	dir := t.TempDir()
-	s, err := script.For(row())
+	s, err := script.For(regradedRow())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,8 +80,8 @@ func put(t *testing.T, path, content string) {
 	}
 }
 
-// tree returns all files in a folder by path.
-func tree(t *testing.T, dir string) map[string]string {
+// filesIn returns all files in a folder by path.
+func filesIn(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -102,13 +99,13 @@ func tree(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-func run(t *testing.T, dir string, in datasets.Instance, dry bool) regrade.Result {
+func regrade(t *testing.T, dir string, in datasets.Instance, dry bool) evaluate.Regraded {
 	t.Helper()
 	found, err := verdicts.Read(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := regrade.Run(t.Context(), regrade.Config{
+	res, err := evaluate.Regrade(t.Context(), evaluate.RegradeConfig{
 		Dir: dir, Verdicts: found.Verdicts, Instances: map[string]datasets.Instance{in.ID: in}, DryRun: dry, Now: now,
 		Editions: []datasets.SourceInfo{{Name: "d", SHA256: "new"}},
 	})
@@ -119,7 +116,7 @@ func run(t *testing.T, dir string, in datasets.Instance, dry bool) regrade.Resul
 }
 
 // format formats a result in one line.
-func format(r regrade.Result) string {
+func format(r evaluate.Regraded) string {
 	var parts []string
 	for _, c := range r.Changed {
 		parts = append(parts, fmt.Sprintf("%s -> %s", c.From, c.To))
@@ -133,7 +130,7 @@ func format(r regrade.Result) string {
 	return strings.Join(parts, "; ")
 }
 
-func TestFolder(t *testing.T) {
+func TestRegrade(t *testing.T) {
 	rerun := func(class verdicts.Class, dir string) func(*verdicts.Record) {
 		return func(r *verdicts.Record) {
 			r.Runs = append(r.Runs, verdicts.TestRun{Purpose: verdicts.ForRerun, Class: class, Dir: dir})
@@ -216,31 +213,31 @@ func TestFolder(t *testing.T) {
 			if tt.file != nil {
 				tt.file(t, dir)
 			}
-			in := row()
+			in := regradedRow()
 			if tt.row != nil {
 				tt.row(&in)
 			}
-			before := tree(t, dir)
-			if got := format(run(t, dir, in, true)); got != tt.want {
+			before := filesIn(t, dir)
+			if got := format(regrade(t, dir, in, true)); got != tt.want {
 				t.Errorf("dry:  %s\nwant: %s", got, tt.want)
 			}
-			if diff := cmp.Diff(before, tree(t, dir)); diff != "" {
+			if diff := cmp.Diff(before, filesIn(t, dir)); diff != "" {
 				t.Errorf("a dry run writes:\n%s", diff)
 			}
-			if got := format(run(t, dir, in, false)); got != tt.want {
+			if got := format(regrade(t, dir, in, false)); got != tt.want {
 				t.Errorf("got:  %s\nwant: %s", got, tt.want)
 			}
-			after := tree(t, dir)
+			after := filesIn(t, dir)
 			if strings.HasPrefix(tt.want, "kept") || tt.want == "" {
 				if diff := cmp.Diff(before, after); diff != "" {
 					t.Errorf("a verdict that failed was written:\n%s", diff)
 				}
 				return
 			}
-			if again := format(run(t, dir, in, false)); again != "" {
+			if again := format(regrade(t, dir, in, false)); again != "" {
 				t.Errorf("the second time: %s", again)
 			}
-			if diff := cmp.Diff(after, tree(t, dir)); diff != "" {
+			if diff := cmp.Diff(after, filesIn(t, dir)); diff != "" {
 				t.Errorf("the second time writes:\n%s", diff)
 			}
 		})
@@ -249,10 +246,10 @@ func TestFolder(t *testing.T) {
 
 // TestWrittenFiles checks the report, the record with its previous verdict, and both
 // summaries.
-func TestWrittenFiles(t *testing.T) {
+func TestRegradedFiles(t *testing.T) {
 	dir := folder(t, verdicts.Unresolved, logWith("PASSED"), nil)
-	res := run(t, dir, row(), false)
-	files := tree(t, dir)
+	res := regrade(t, dir, regradedRow(), false)
+	files := filesIn(t, dir)
 	for path, want := range map[string][]string{
 		official + "/report.json":     {`"resolved": true`, `"t.py::a"`},
 		"m.r.json":                    {`"total_instances": 2`, `"resolved_instances": 1`, `"unresolved_instances": 0`, `"incomplete_ids": [` + "\n        \"x__y-2\""},
@@ -285,27 +282,27 @@ func TestWrittenFiles(t *testing.T) {
 	}
 }
 
-func TestInterrupted(t *testing.T) {
+func TestRegradeInterrupted(t *testing.T) {
 	dir := folder(t, verdicts.Unresolved, logWith("PASSED"), nil)
-	before := tree(t, dir)
+	before := filesIn(t, dir)
 	found, err := verdicts.Read(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = regrade.Run(ctx, regrade.Config{Dir: dir, Verdicts: found.Verdicts, Instances: map[string]datasets.Instance{"x__y-1": row()}, Now: now})
+	_, err = evaluate.Regrade(ctx, evaluate.RegradeConfig{Dir: dir, Verdicts: found.Verdicts, Instances: map[string]datasets.Instance{"x__y-1": regradedRow()}, Now: now})
 	if !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if diff := cmp.Diff(before, tree(t, dir)); diff != "" {
+	if diff := cmp.Diff(before, filesIn(t, dir)); diff != "" {
 		t.Errorf("it writes:\n%s", diff)
 	}
 }
 
 // TestSignature checks that a regraded record has the user's signature only if it had it
 // before.
-func TestSignature(t *testing.T) {
+func TestRegradedSignature(t *testing.T) {
 	key := []byte("the user's")
 	for _, own := range []bool{true, false} {
 		dir := folder(t, verdicts.Unresolved, logWith("PASSED"), func(r *verdicts.Record) {
@@ -323,8 +320,8 @@ func TestSignature(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err = regrade.Run(t.Context(), regrade.Config{
-			Dir: dir, Verdicts: found.Verdicts, Instances: map[string]datasets.Instance{"x__y-1": row()}, Now: now, SigningKey: key,
+		if _, err = evaluate.Regrade(t.Context(), evaluate.RegradeConfig{
+			Dir: dir, Verdicts: found.Verdicts, Instances: map[string]datasets.Instance{"x__y-1": regradedRow()}, Now: now, SigningKey: key,
 		}); err != nil {
 			t.Fatal(err)
 		}

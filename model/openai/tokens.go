@@ -1,0 +1,96 @@
+package openai
+
+import (
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/minibench/mini/model"
+)
+
+// tokenFields are the fields of a request that ask vLLM (0.11 or newer) for tokens, with their values. With
+// top_logprobs null, vLLM sends no log probabilities.
+var tokenFields = map[string]string{"return_token_ids": "true", "logprobs": "true", "top_logprobs": "0"}
+
+// errNoTokens is the error of a reply without token ids.
+var errNoTokens = &model.Error{
+	Status: model.BadRequest, Err: errors.New("the server sends no token ids"),
+	Hint: "model.tokens needs a server that returns them for return_token_ids, such as vLLM 0.11 or newer; leave it out for others",
+}
+
+// tokenList is the part of an answer that has tokens, in the form of vLLM.
+type tokenList struct {
+	Prompt  []int32 `json:"prompt_token_ids"`
+	Choices []struct {
+		IDs      []int32 `json:"token_ids"`
+		Logprobs struct {
+			Content []struct {
+				Token   string  `json:"token"`
+				Logprob float64 `json:"logprob"`
+			} `json:"content"`
+		} `json:"logprobs"`
+	} `json:"choices"`
+}
+
+// takeTokens moves the tokens from reply.Raw to reply.Tokens.
+func takeTokens(reply *model.Reply) error {
+	var list tokenList
+	if err := json.Unmarshal(reply.Raw, &list); err != nil || len(list.Choices) == 0 {
+		return errNoTokens //nolint:nilerr // fields of another form are not tokens
+	}
+	choice := list.Choices[0]
+	tokens := &model.Tokens{Prompt: list.Prompt, Completion: choice.IDs}
+	for _, c := range choice.Logprobs.Content {
+		tokens.Logprobs, tokens.Texts = append(tokens.Logprobs, c.Logprob), append(tokens.Texts, c.Token)
+	}
+	if tokens.Completion == nil {
+		tokens.Completion = idsOf(tokens)
+	}
+	if len(tokens.Prompt) == 0 || len(tokens.Completion) == 0 {
+		return errNoTokens
+	}
+	if len(tokens.Logprobs) != len(tokens.Completion) {
+		tokens.Logprobs, tokens.Texts = nil, nil
+	}
+	reply.Tokens, reply.Raw = tokens, withoutTokens(reply.Raw)
+	return nil
+}
+
+// idsOf returns the ids of tokens whose texts are "token_id:123", an older form of vLLM's, and removes these texts;
+// nil for other texts.
+func idsOf(t *model.Tokens) []int32 {
+	var ids []int32
+	for _, text := range t.Texts {
+		digits, ok := strings.CutPrefix(text, "token_id:")
+		id, err := strconv.ParseInt(digits, 10, 32)
+		if !ok || err != nil {
+			return nil
+		}
+		ids = append(ids, int32(id))
+	}
+	t.Texts = nil
+	return ids
+}
+
+// withoutTokens returns an answer without its tokens.
+func withoutTokens(raw json.RawMessage) json.RawMessage {
+	var answer map[string]json.RawMessage
+	var choices []map[string]json.RawMessage
+	if json.Unmarshal(raw, &answer) != nil || json.Unmarshal(answer["choices"], &choices) != nil {
+		return raw
+	}
+	delete(answer, "prompt_token_ids")
+	for _, c := range choices {
+		delete(c, "token_ids")
+		delete(c, "logprobs")
+	}
+	if answer["choices"], _ = json.Marshal(choices); answer["choices"] == nil { // cannot fail: all values came from JSON
+		return raw
+	}
+	short, err := json.Marshal(answer)
+	if err != nil {
+		return raw
+	}
+	return short
+}

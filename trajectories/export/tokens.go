@@ -1,0 +1,149 @@
+package export
+
+import (
+	"reflect"
+	"slices"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/minibench/mini/trajectories"
+)
+
+// tokenRow has the tokens of a reply, or with Options.Segments those of several replies whose prompts continue the
+// tokens before. Reinforcement learning trains on the tokens of Response whose Mask is 1, which the model sampled;
+// the others are context. Logprobs is 0 for context, and null if the server sent none.
+type tokenRow struct {
+	InstanceID string `json:"instance_id"` // the group of attempts
+	Attempt    int64  `json:"attempt"`
+	Sample     int64  `json:"sample"`
+	// Subagent is the number of the subagent; 0 for the conversation of the attempt.
+	Subagent int64  `json:"subagent"`
+	Model    string `json:"model"`
+	// Turn is the number of the first reply, from 1, Turns the number of replies. Last is set in the last row of a
+	// conversation.
+	Turn     int64     `json:"turn"`
+	Turns    int64     `json:"turns"`
+	Last     bool      `json:"last"`
+	Prompt   []int64   `json:"prompt_ids"`
+	Response []int64   `json:"response_ids"`
+	Mask     []int64   `json:"mask"`
+	Logprobs []float64 `json:"logprobs"`
+	// Reward is 1 if the attempt resolves the instance and 0 if it does not, or the reward of a Harbor task. It is
+	// null if there is no verdict; Class then says why.
+	Reward  *float64 `json:"reward"`
+	Verdict *string  `json:"verdict"`
+	Class   string   `json:"class"`
+	Finish  string   `json:"finish_reason"`
+	SHA256  string   `json:"journal_sha256"`
+}
+
+const (
+	skipNoTokens   = "no token ids: run with --tokens, and a server that returns them"
+	noteLostTokens = "replies without token ids, which no row has"
+)
+
+// tokens returns the rows of an attempt and its subagents.
+func (w *writer) tokens(items []*Item) ([]any, error) {
+	item := items[0]
+	row := tokenRow{
+		InstanceID: item.InstanceID, Attempt: int64(item.Number), Sample: int64(item.Repetition), Model: item.Header.ModelName,
+		Reward: item.reward(), Verdict: orNull(item.Verdict), SHA256: item.SHA256,
+	}
+	if item.Outcome != nil {
+		row.Class = string(item.Outcome.Class)
+	}
+	rows := w.conversationTokens(item.Attempt, row)
+	if len(rows) == 0 {
+		return nil, SkipReason(skipNoTokens)
+	}
+	for i, child := range item.Children {
+		row.Subagent = int64(i + 1)
+		if child.Header.Parent != nil {
+			row.Subagent = int64(child.Header.Parent.Child)
+		}
+		rows = append(rows, w.conversationTokens(child, row)...)
+	}
+	return rows, nil
+}
+
+// reward returns the reward of an attempt; nil if it has no verdict.
+func (item *Item) reward() *float64 {
+	if item.Reward != nil {
+		return item.Reward
+	}
+	isResolved, valid := verdictLabel(item.Verdict)
+	if !valid {
+		return nil
+	}
+	reward := 0.0
+	if isResolved {
+		reward = 1
+	}
+	return &reward
+}
+
+// conversationTokens returns the rows of the replies of a conversation.
+func (w *writer) conversationTokens(a *trajectories.Attempt, about tokenRow) (rows []any) {
+	var open []*tokenRow // the rows, of which the last may be continued
+	var sequence []int32 // prompt and completion of the reply before; nil if its tokens are not known
+	turn := int64(0)
+	for _, e := range a.Entries {
+		if e.Cause != trajectories.CauseReply {
+			continue
+		}
+		turn++
+		if e.Call == nil || e.Call.Tokens == nil {
+			w.losses[noteLostTokens]++
+			sequence = nil
+			continue
+		}
+		t := e.Call.Tokens
+		prompt := t.Prompt()
+		var row *tokenRow
+		if n := len(sequence); w.opts.Segments && n > 0 && trajectories.CommonTokens(sequence, prompt) == n {
+			row = open[len(open)-1]
+			row.add(prompt[n:], 0, nil)
+		} else {
+			next := about
+			next.Turn, next.Prompt = turn, widen(prompt)
+			row = &next
+			open = append(open, row)
+		}
+		row.add(t.Completion, 1, t.Logprobs)
+		row.Turns, row.Finish = row.Turns+1, string(e.Call.Finish)
+		sequence = slices.Concat(prompt, t.Completion)
+	}
+	for i, row := range open {
+		row.Last = i == len(open)-1
+		rows = append(rows, *row)
+	}
+	return rows
+}
+
+// add appends tokens to the response. Those of mask 1 have log probabilities, or none if these are nil.
+func (r *tokenRow) add(ids []int32, mask int64, logprobs []float64) {
+	known := r.Logprobs != nil || len(r.Response) == 0
+	r.Response = append(r.Response, widen(ids)...)
+	r.Mask = append(r.Mask, slices.Repeat([]int64{mask}, len(ids))...)
+	switch {
+	case !known:
+	case mask == 0:
+		r.Logprobs = append(r.Logprobs, make([]float64, len(ids))...)
+	case logprobs == nil:
+		r.Logprobs = nil
+	default:
+		r.Logprobs = append(r.Logprobs, logprobs...)
+	}
+}
+
+// widen returns ids in the type of columns.
+func widen(ids []int32) []int64 {
+	wide := make([]int64, len(ids))
+	for i, id := range ids {
+		wide[i] = int64(id)
+	}
+	return wide
+}
+
+// tokenColumns returns the columns of a parquet file.
+func tokenColumns() parquet.Node { return rowNode(reflect.TypeFor[tokenRow](), nil) }

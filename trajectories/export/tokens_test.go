@@ -1,0 +1,95 @@
+package export_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/trajectories"
+	"github.com/minibench/mini/trajectories/export"
+)
+
+// withTokens sets the tokens of the replies, as an agent records them and a reader folds them.
+func withTokens(t *testing.T, a *trajectories.Attempt, tokens ...*model.Tokens) *trajectories.Attempt {
+	t.Helper()
+	recorded := &trajectories.Attempt{Header: a.Header}
+	id := 0
+	add := func(kind trajectories.Type, data any) {
+		id++
+		recorded.AddData(trajectories.Record{ID: id, Parent: id - 1, Type: kind}, data)
+	}
+	for _, e := range a.Entries {
+		if e.Cause == trajectories.CauseReply {
+			call := *e.Call
+			call.Finish = model.FinishStop
+			if len(tokens) > 0 {
+				call.Tokens, tokens = recorded.RecordTokens(tokens[0]), tokens[1:]
+			}
+			add(trajectories.TypeCall, call)
+		}
+		add(trajectories.TypeMessage, e.Message)
+	}
+	recorded.Outcome = a.Outcome
+	return recorded
+}
+
+// The rows of tokens: a row for each reply, or for each stretch of replies whose prompts continue the tokens before.
+func TestTokenRows(t *testing.T) {
+	conversation := newAttempt("m", false).reply("", "one").message(trajectories.CauseObservation, "1").
+		reply("", "two").message(trajectories.CauseObservation, "2").reply("", "three").withOutcome("Submitted")
+	a := withTokens(
+		t, conversation.t,
+		&model.Tokens{Prompt: []int32{1, 2}, Completion: []int32{3, 4}, Logprobs: []float64{-1, -2}, Texts: []string{"o", "ne"}},
+		&model.Tokens{Prompt: []int32{1, 2, 3, 4, 5}, Completion: []int32{6}, Logprobs: []float64{-3}},
+		&model.Tokens{Prompt: []int32{1, 2, 7}, Completion: []int32{8}}, // other tokens of an earlier reply
+	)
+	item := &export.Item{Attempt: a, InstanceID: "a__b-1", Number: 1, Repetition: 2, SHA256: "sum", Verdict: "unresolved"}
+	const head = `{"instance_id":"a__b-1","attempt":1,"sample":2,"subagent":0,"model":"m",`
+	const end = `"reward":0,"verdict":"unresolved","class":"submitted","finish_reason":"stop","journal_sha256":"sum"}` + "\n"
+	for name, tt := range map[string]struct {
+		opts export.Options
+		want string
+	}{
+		"turns": {
+			export.Options{},
+			head + `"turn":1,"turns":1,"last":false,"prompt_ids":[1,2],"response_ids":[3,4],"mask":[1,1],"logprobs":[-1,-2],` + end +
+				head + `"turn":2,"turns":1,"last":false,"prompt_ids":[1,2,3,4,5],"response_ids":[6],"mask":[1],"logprobs":[-3],` + end +
+				head + `"turn":3,"turns":1,"last":true,"prompt_ids":[1,2,7],"response_ids":[8],"mask":[1],"logprobs":null,` + end,
+		},
+		"segments": {
+			export.Options{Segments: true},
+			head + `"turn":1,"turns":2,"last":false,"prompt_ids":[1,2],"response_ids":[3,4,5,6],"mask":[1,1,0,1],"logprobs":[-1,-2,0,-3],` + end +
+				head + `"turn":3,"turns":1,"last":true,"prompt_ids":[1,2,7],"response_ids":[8],"mask":[1],"logprobs":null,` + end,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tt.opts.Format = export.Tokens
+			if diff := cmp.Diff(tt.want, tokenLines(t, tt.opts, item)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+	none := *item
+	none.Verdict = "infrastructure"
+	if lines := tokenLines(t, export.Options{Format: export.Tokens}, &none); strings.Count(lines, `"reward":null,"verdict":"infrastructure"`) != 3 {
+		t.Errorf("an accident has a reward:\n%s", lines)
+	}
+	if dir, _ := run(t, export.Options{Format: export.Tokens, Segments: true, Parquet: true}, item); len(parquetRows(t, filepath.Join(dir, "train.parquet"))) != 2 {
+		t.Error("the parquet file has not two segments")
+	}
+}
+
+// tokenLines returns the lines of the exported file.
+func tokenLines(t *testing.T, o export.Options, item *export.Item) string {
+	t.Helper()
+	dir, _ := run(t, o, item)
+	data, err := os.ReadFile(filepath.Join(dir, "train.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
