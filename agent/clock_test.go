@@ -10,6 +10,8 @@ import (
 
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/model/retry"
 	"github.com/minibench/mini/trajectories"
@@ -59,9 +61,7 @@ func TestProviderWaitsDoNotCount(t *testing.T) {
 		cfg := config()
 		cfg.WallTimeLimit, cfg.Timeout = 100, time.Hour
 		a, err := agent.New(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		rec := newRecorder()
 		start := time.Now()
 		out := a.Run(t.Context(), agent.Session{
@@ -71,9 +71,7 @@ func TestProviderWaitsDoNotCount(t *testing.T) {
 		if out.ExitStatus != "TimeExceeded" || out.Class != trajectories.Limit || out.Steps != 4 {
 			t.Errorf("%s after %d steps: %s", out.ExitStatus, out.Steps, out.Error)
 		}
-		if took := time.Since(start); took != 40*time.Minute+100*time.Second {
-			t.Errorf("took %v", took)
-		}
+		assert.Equal(t, 40*time.Minute+100*time.Second, time.Since(start), "took")
 		if out.Usage.Prompt != 44 || out.Cost != 6 {
 			t.Errorf("usage %+v, cost %v: the refused requests took something too", out.Usage, out.Cost)
 		}
@@ -96,9 +94,7 @@ func TestProviderWaitsDoNotCount(t *testing.T) {
 				continue
 			}
 			var c trajectories.Call
-			if err := json.Unmarshal(r.Data, &c); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, json.Unmarshal(r.Data, &c))
 			if c.RequestCount != 2 || len(c.Requests) != 2 || time.Duration(c.Waited) != 10*time.Minute {
 				t.Fatalf("%s", r.Data)
 			}

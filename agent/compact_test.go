@@ -16,6 +16,8 @@ import (
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/agent/events"
 	"github.com/minibench/mini/agent/protocol"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 )
@@ -26,9 +28,7 @@ func compactionsOf(t *testing.T, rec *testRecorder) []trajectories.Compaction {
 	var all []trajectories.Compaction
 	for _, r := range rec.ofType(trajectories.TypeCompaction) {
 		var c trajectories.Compaction
-		if err := json.Unmarshal(r.Data, &c); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal(r.Data, &c))
 		all = append(all, c)
 	}
 	return all
@@ -129,9 +129,7 @@ func checkPrompts(t *testing.T, w *workingModel, limit int64, compactions int) {
 			broken++
 		}
 	}
-	if broken != compactions {
-		t.Errorf("%d prompts do not begin as the one before, and there are %d compactions", broken, compactions)
-	}
+	assert.Equal(t, compactions, broken, "prompts that do not begin as the one before, one for each compaction")
 }
 
 // mergeUserMessages merges steering messages with the output before them.
@@ -168,27 +166,18 @@ func TestResumeWithSummaries(t *testing.T) {
 				}
 				return nil
 			}}, rec)
-			if out.ExitStatus != "BudgetExhausted" {
-				t.Fatalf("%+v", out)
-			}
+			require.Equal(t, "BudgetExhausted", out.ExitStatus, "%+v", out)
 			state, err := agent.ReadResumeState(rec.all())
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			n := len(rec.records)
-			if _, err := rec.Append(trajectories.TypeResume, trajectories.Resume{Record: state.LastRecord}); err != nil {
-				t.Fatal(err)
-			}
+			_, err = rec.Append(trajectories.TypeResume, trajectories.Resume{Record: state.LastRecord})
+			require.NoError(t, err)
 			rec.records[n].Parent = state.LastRecord
 			if out = runSession(t.Context(), t, cfg, w, agent.Session{SummaryModel: c, Resume: state}, rec); out.Steps != steps {
 				t.Fatalf("%+v", out)
 			}
-			if diff := cmp.Diff(whole.prompts, w.prompts); diff != "" {
-				t.Errorf("prompts (-never stopped +stopped):\n%.3000s", diff)
-			}
-			if len(c.prompts) != len(allSummaries.prompts) {
-				t.Errorf("%d summaries, want %d", len(c.prompts), len(allSummaries.prompts))
-			}
+			assert.NoDiff(t, cmp.Diff(whole.prompts, w.prompts), "prompts (-never stopped +stopped)")
+			assert.Equal(t, len(allSummaries.prompts), len(c.prompts), "summaries")
 			if want := model.Cost(0.01*steps + 0.5*float64(len(allSummaries.prompts))); out.Cost < want-1e-9 || out.Cost > want+1e-9 {
 				t.Errorf("it cost %v, want %v", out.Cost, want)
 			}
@@ -213,21 +202,15 @@ func TestResumeAfterCompaction(t *testing.T) {
 		return m.Query(ctx, messages)
 	})
 	a, err := agent.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	m.protocol, _ = cfg.ParseProtocol()
 	out := a.Run(ctx, agent.Session{Model: failing, SummaryModel: c, Environment: fakeSandbox{}, Recorder: rec, Task: agent.Task{Text: "mend method_7"}})
 	if out.ExitStatus != "Interrupted" || len(c.prompts) != 1 {
 		t.Fatalf("%+v", out)
 	}
 	state, err := agent.ReadResumeState(rec.all())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if rec.records[state.LastRecord-1].Type != trajectories.TypeCompaction {
-		t.Errorf("it resumes from a record of type %s", rec.records[state.LastRecord-1].Type)
-	}
+	require.NoError(t, err)
+	assert.Equal(t, trajectories.TypeCompaction, rec.records[state.LastRecord-1].Type, "it resumes from")
 	n := len(rec.records)
 	_, _ = rec.Append(trajectories.TypeResume, trajectories.Resume{Record: state.LastRecord})
 	rec.records[n].Parent = state.LastRecord
@@ -364,9 +347,7 @@ func TestLimitsAfterSummary(t *testing.T) {
 			if out.ExitStatus != test.status || len(c.prompts) != 1 || out.Steps != len(w.prompts) {
 				t.Errorf("%s after %d steps and %d summaries", out.ExitStatus, out.Steps, len(c.prompts))
 			}
-			if last := rec.records[len(rec.records)-3]; last.Type != trajectories.TypeCompaction {
-				t.Errorf("a %s after the compaction", last.Type)
-			}
+			assert.Equal(t, trajectories.TypeCompaction, rec.records[len(rec.records)-3].Type, "after the compaction")
 		})
 	}
 }
@@ -400,9 +381,7 @@ func TestElide(t *testing.T) {
 					}
 				}
 			}
-			if published != len(compactions) {
-				t.Errorf("%d events of %d compactions", published, len(compactions))
-			}
+			assert.Equal(t, len(compactions), published, "events of compactions")
 			first := compactions[0].Replaced[0]
 			want := "; run the command again to see it]"
 			if recall {
@@ -508,9 +487,7 @@ func TestRequestedExtract(t *testing.T) {
 		return w.Query(ctx, messages)
 	})
 	a, err := agent.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	c := &summaryModel{reply: func(int, string) string { return "all in one" }}
 	a.Run(t.Context(), agent.Session{Model: m, SummaryModel: c, Environment: fakeSandbox{}, Recorder: rec, Inbox: inbox, Task: agent.Task{Text: "mend method_7"}})
 	found := compactionsOf(t, rec)

@@ -12,6 +12,7 @@ import (
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/agent/protocol"
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 )
@@ -159,9 +160,7 @@ func compactionConfig(protocolName string) agent.Config {
 func runSession(ctx context.Context, t *testing.T, cfg agent.Config, w *workingModel, s agent.Session, rec *testRecorder) trajectories.Outcome {
 	t.Helper()
 	a, err := agent.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if w.protocol, err = cfg.ParseProtocol(); err != nil {
 		t.Fatal(err)
 	}
@@ -179,9 +178,7 @@ func recordedPrompts(t *testing.T, rec *testRecorder) [][]model.Message {
 	t.Helper()
 	var all [][]model.Message
 	for p, err := range trajectories.Prompts(rec.all()) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		all = append(all, p.Messages)
 	}
 	return all

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/agent/agenttest"
 	"github.com/minibench/mini/agent/protocol"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/model"
 )
 
@@ -20,9 +20,7 @@ import (
 func pngImage(t *testing.T, width int) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, width, 1))); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, png.Encode(&b, image.NewGray(image.Rect(0, 0, width, 1))))
 	return b.Bytes()
 }
 
@@ -60,16 +58,10 @@ func TestOutputImages(t *testing.T) {
 				if protocolName == protocol.Tools {
 					s = &scriptedModel{replies: []model.Reply{toolReply(show), toolReply(submit)}}
 				}
-				if out := run(t.Context(), t, cfg, s, &testRecorder{}); out.ExitStatus != "Submitted" {
-					t.Fatalf("%+v", out)
-				}
+				require.Equal(t, "Submitted", run(t.Context(), t, cfg, s, &testRecorder{}).ExitStatus)
 				got := s.prompts[1][3]
-				if diff := cmp.Diff(tt.want, got.Content); diff != "" {
-					t.Error(diff)
-				}
-				if len(got.Images) != tt.images {
-					t.Errorf("%d images", len(got.Images))
-				}
+				assert.Equal(t, tt.want, got.Content, "got.Content")
+				assert.Equal(t, tt.images, len(got.Images), "images")
 				for _, img := range got.Images {
 					if img.MediaType != "image/png" || !bytes.Equal(img.Data, small) {
 						t.Errorf("%s of %d bytes", img.MediaType, len(img.Data))
@@ -106,9 +98,7 @@ func TestTaskImages(t *testing.T) {
 			cfg := config()
 			cfg.Images.Supported = tt.taken
 			a, err := agent.New(cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			s := replies(bash(submit))
 			repo := agenttest.NewRepository(t)
 			out := a.Run(t.Context(), agent.Session{
@@ -132,9 +122,7 @@ func TestImageLimit(t *testing.T) {
 	large := "printf 'IMG: a.png\\nIMG: a.png\\n'"
 	grow := writeFileCommand("a.png", pngImage(t, 3)) + "; head -c 5000000 /dev/zero >> a.png"
 	s := replies(bash(grow), bash(large), bash(large), bash(large), bash(submit))
-	if out := run(t.Context(), t, cfg, s, &testRecorder{}); out.ExitStatus != "Submitted" {
-		t.Fatalf("%+v", out)
-	}
+	require.Equal(t, "Submitted", run(t.Context(), t, cfg, s, &testRecorder{}).ExitStatus)
 	last, images := s.prompts[4], 0
 	for _, m := range last {
 		images += len(m.Images)

@@ -13,11 +13,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/agent/agenttest"
 	"github.com/minibench/mini/agent/protocol"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 )
@@ -328,9 +328,7 @@ func TestInbox(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := &scenario{cfg: config(), inbox: agent.NewInbox(), fifo: filepath.Join(t.TempDir(), "began")}
-			if err := syscall.Mkfifo(s.fifo, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, syscall.Mkfifo(s.fifo, 0o600))
 			if tt.tools {
 				s.cfg.Protocol = protocol.Tools
 			}
@@ -339,20 +337,14 @@ func TestInbox(t *testing.T) {
 			s.Session = agent.Session{Model: s.script, Environment: untimed{repo.Sandbox}, Repository: repo, Inbox: s.inbox, Task: agent.Task{Text: "task"}}
 			tt.set(t, s)
 			out, journal := s.run(t)
-			if out.ExitStatus != tt.status {
-				t.Errorf("ended as %s: %s", out.ExitStatus, out.Error)
-			}
+			assert.Equal(t, tt.status, out.ExitStatus, "ended: %s", out.Error)
 			got, err := trajectories.Fold(trajectories.Read(journal))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			var history []trajectories.Message
 			for _, e := range got.Entries {
 				history = append(history, e.Message)
 			}
-			if diff := cmp.Diff(tt.history, summarize(history[min(2, len(history)):])); diff != "" {
-				t.Errorf("history (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, tt.history, summarize(history[min(2, len(history)):]), "history")
 			checkJournal(t, journal)
 		})
 	}
@@ -362,19 +354,13 @@ func TestInbox(t *testing.T) {
 func (s *scenario) run(t *testing.T) (trajectories.Outcome, string) {
 	t.Helper()
 	a, err := agent.New(s.cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
 	journal, err := trajectories.Create(path, trajectories.Header{InstanceID: "task", Attempt: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s.Recorder = journal
 	out := a.Run(t.Context(), s.Session)
-	if err := journal.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, journal.Close())
 	return out, path
 }
 
@@ -443,13 +429,9 @@ func TestResumeAfterSubmission(t *testing.T) {
 			_, path := s.run(t)
 
 			state, err := agent.ReadResumeState(trajectories.Read(path))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			journal, err := trajectories.Reopen(path, trajectories.Resume{Record: state.LastRecord})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			resumed := replies(bash("cat log"), bash(submit))
 			if tools {
 				resumed = &scriptedModel{replies: []model.Reply{toolReply("cat log"), toolReply(submit)}}
@@ -457,20 +439,14 @@ func TestResumeAfterSubmission(t *testing.T) {
 			inbox := agent.NewInbox()
 			inbox.FollowUp("what is in the log?")
 			a, err := agent.New(s.cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			out := a.Run(t.Context(), agent.Session{Model: resumed, Environment: repo.Sandbox, Repository: repo, Recorder: journal, Inbox: inbox, Resume: state})
-			if err := errors.Join(journal.Close()); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, errors.Join(journal.Close()))
 			if out.ExitStatus != "Submitted" || out.Steps != 3 {
 				t.Errorf("%s after %d steps: %s", out.ExitStatus, out.Steps, out.Error)
 			}
 			seen := resumed.prompts[1]
-			if last := seen[len(seen)-1].Content; last != "[0] x\n" {
-				t.Errorf("the log has %q", last)
-			}
+			assert.Equal(t, "[0] x\n", seen[len(seen)-1].Content, "the log")
 			if !slices.ContainsFunc(seen, func(m model.Message) bool { return m.Content == "what is in the log?" }) {
 				t.Errorf("the model was not sent the follow-up: %+v", seen)
 			}
@@ -485,9 +461,7 @@ func TestDecisionsPauseTheClock(t *testing.T) {
 		cfg := config()
 		cfg.WallTimeLimit, cfg.StepLimit = 60, 2
 		a, err := agent.New(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		out := a.Run(t.Context(), agent.Session{
 			Model: replies(bash("work"), bash("work")), Environment: timedSandbox{10 * time.Second}, Recorder: &testRecorder{}, Task: agent.Task{Text: "task"},
 			Approver: approverFunc(func(agent.ApprovalRequest) agent.Decision {
@@ -499,8 +473,6 @@ func TestDecisionsPauseTheClock(t *testing.T) {
 				return "", nil
 			}},
 		})
-		if out.ExitStatus != "LimitsExceeded" {
-			t.Errorf("ended as %s after %d steps", out.ExitStatus, out.Steps)
-		}
+		assert.Equal(t, "LimitsExceeded", out.ExitStatus, "ended after %d steps", out.Steps)
 	})
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/agent/agenttest"
 	"github.com/minibench/mini/agent/events"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 )
@@ -41,9 +43,7 @@ func TestEvents(t *testing.T) {
 	cfg := config()
 	cfg.StepLimit = 3
 	a, err := agent.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	talk := agent.NewInbox()
 	talk.Steer("be quick")
 	asked := 0
@@ -78,9 +78,7 @@ func TestEvents(t *testing.T) {
 		"ended Submitted",
 	}
 	published := everything(t, all)
-	if diff := cmp.Diff(want, lines(published)); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, want, lines(published), "events")
 	published = slices.DeleteFunc(published, func(e events.Event) bool {
 		return e.Kind() == events.KindTextDelta || e.Kind() == events.KindOutputChunk
 	})
@@ -142,9 +140,7 @@ func everything(t *testing.T, s *events.Subscription) []events.Event {
 		if errors.Is(err, io.EOF) {
 			return all
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		all = append(all, e.Event)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/agent/agenttest"
 	"github.com/minibench/mini/agent/protocol"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 )
@@ -46,9 +48,7 @@ func TestPlainReply(t *testing.T) {
 			cfg.PlainReply = agent.PlainReplyEnd
 			test.change(&cfg)
 			p, err := cfg.ParseProtocol()
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			s := &scriptedModel{}
 			write := func(command string) model.Reply {
 				return model.Reply{Message: p.FormatReply("thought", command), FinishReason: model.FinishStop, Tries: 1}
@@ -98,9 +98,7 @@ func TestMemoryRecorder(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	path := t.TempDir() + "/journal.jsonl"
-	if err := trajectories.WriteJournal(path, rec.Records()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, trajectories.WriteJournal(path, rec.Records()))
 	n := 0
 	for r, err := range trajectories.Read(path) {
 		if n++; err != nil || r.ID != n || r.Parent != n-1 {
@@ -112,15 +110,11 @@ func TestMemoryRecorder(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if n != 0 {
-		t.Errorf("%d records more in the file", n)
-	}
-	if _, err := rec.Append(trajectories.TypeMessage, func() {}); err == nil {
-		t.Error("a function is recorded")
-	}
-	if _, err := agent.ReadResumeState(rec.Records()); err != nil {
-		t.Error(err)
-	}
+	assert.Equal(t, 0, n, "records more in the file")
+	_, err = rec.Append(trajectories.TypeMessage, func() {})
+	assert.Error(t, err, "a function is recorded")
+	_, err = agent.ReadResumeState(rec.Records())
+	assert.NoError(t, err)
 }
 
 // A plain reply passes the turn to the user, and does not count as a format error.
@@ -128,9 +122,7 @@ func TestPlainReplyAsksTheUser(t *testing.T) {
 	cfg := config()
 	cfg.PlainReply, cfg.MaxFormatErrors = agent.PlainReplyAsk, 2
 	a, err := agent.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s := &scriptedModel{replies: []model.Reply{plainReply("Which file?"), plainReply("Sure?"), plainReply("Done."), finished(bash(submit), model.FinishStop)}}
 	answers := sequence("a.txt", "yes")
 	rec := newRecorder()
@@ -140,9 +132,7 @@ func TestPlainReplyAsksTheUser(t *testing.T) {
 		t.Errorf("%s after %d steps: %s", out.ExitStatus, out.Steps, out.Error)
 	}
 	got, err := trajectories.Fold(rec.all())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var causes []trajectories.Cause
 	for _, e := range got.Entries[2:] {
 		if e.Cause != trajectories.CauseReply {
@@ -169,9 +159,7 @@ func TestResumeAfterFormatErrors(t *testing.T) {
 			}
 			rec.records = rec.records[:state.LastRecord]
 			a, err := agent.New(cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			inbox, m := agent.NewInbox(), replies(bash(submit))
 			if text != "" {
 				inbox.Interrupt(message(text))

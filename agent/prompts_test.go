@@ -1,22 +1,19 @@
 package agent_test
 
 import (
-	"flag"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/agent/protocol"
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/golden"
+	"github.com/minibench/mini/internal/require"
 )
-
-var update = flag.Bool("update", false, "update golden files")
 
 // The shipped prompts, in every protocol, byte for byte. Those of the text
 // protocol must not change, so that results stay comparable.
@@ -49,25 +46,8 @@ func TestShippedPromptsWithCapabilities(t *testing.T) {
 				t.Fatalf("more than the end of the system prompt is another:\n%s", got)
 			}
 			checkGolden(t, "abilities-"+name, strings.TrimSuffix(text, "\n\n====="))
-			if batch := prompts(t, "swebench", "tools", caps); !strings.Contains(batch, text) {
-				t.Errorf("swebench says it otherwise:\n%s", batch)
-			}
+			assert.Contains(t, prompts(t, "swebench", "tools", caps), text, "swebench says it otherwise")
 		})
-	}
-}
-
-// New returns an error for a wrong use of capabilities in a template.
-func TestTemplatesAreCheckedWithCapabilities(t *testing.T) {
-	for template, want := range map[string]string{
-		"{{range .tools}}{{.nome}}{{end}}":             "unknown variable .nome",
-		"{{if .skills}}{{(index .skills 0).x}}{{end}}": "unknown variable .x",
-		"{{range .tolls}}{{.name}}{{end}}":             "unknown variable .tolls",
-		"{{(index .tools 0).name}}":                    "index out of range",
-	} {
-		_, err := agent.New(agent.Config{SystemTemplate: template})
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", template, err, want)
-		}
 	}
 }
 
@@ -88,64 +68,34 @@ func TestUnmentionedCapabilities(t *testing.T) {
 		{"You are a mini-toolsmith.", "{{.task}}", agent.Capabilities{Tools: all.Tools}, "tools"},
 	} {
 		a, err := agent.New(agent.Config{SystemTemplate: tt.system, InstanceTemplate: tt.instance})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := strings.Join(a.UnmentionedCapabilities(tt.caps), " "); got != tt.want {
-			t.Errorf("%q, %q: %q, want %q", tt.system, tt.instance, got, tt.want)
-		}
+		require.NoError(t, err)
+		assert.Equal(t, tt.want, strings.Join(a.UnmentionedCapabilities(tt.caps), " "), "%q, %q", tt.system, tt.instance)
 	}
 }
 
 func checkGolden(t *testing.T, name, got string) {
 	t.Helper()
-	file := filepath.Join("testdata", "prompts", name+".golden")
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("the prompts changed (-want +got):\n%s", diff)
-	}
+	golden.Check(t, filepath.Join("testdata", "prompts", name+".golden"), got)
 }
 
 // prompts returns the rendered prompts of a built-in configuration.
 func prompts(t *testing.T, name, protocolName string, caps agent.Capabilities) string {
 	t.Helper()
 	layer, err := configs.ReadBuiltin(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cfg, err := configs.Merge(layer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cfg.Agent.Protocol, cfg.Agent.Timeout = protocolName, time.Minute
 	a, err := agent.New(cfg.Agent)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	info := env.Info{System: "Linux", Release: "6.1", Machine: "x86_64", Dir: "/testbed"}
 	system, task, err := a.RenderPrompts(agent.Task{Text: "It is broken."}, info, caps)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	formatError, err := a.FormatError("your reply is wrong", 0, "stop", false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	truncated, err := a.FormatError("your reply was cut", 0, "length", true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	observed, err := a.Observations()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return strings.Join(append([]string{system, task, formatError, truncated}, observed...), "\n=====\n")
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/minibench/mini/agent/agenttest"
 	"github.com/minibench/mini/agent/worktree"
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 )
@@ -50,13 +52,9 @@ func newRecorder() *testRecorder {
 func resume(ctx context.Context, t *testing.T, cfg agent.Config, m model.Model, rec *testRecorder) (trajectories.Outcome, *agent.ResumeState) {
 	t.Helper()
 	state, err := agent.ReadResumeState(rec.all())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	a, err := agent.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	state.Rebuild = func(ctx context.Context, sandbox env.Environment, _ *worktree.Tree) error {
 		for _, x := range state.Executions {
 			if _, err := sandbox.Execute(ctx, a.Command(x.Command)); err != nil {
@@ -69,9 +67,8 @@ func resume(ctx context.Context, t *testing.T, cfg agent.Config, m model.Model, 
 	attempt := *state.Attempt
 	earlier.Attempt = &attempt // Run continues state.Attempt
 	n := len(rec.records)
-	if _, err := rec.Append(trajectories.TypeResume, trajectories.Resume{Record: state.LastRecord}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = rec.Append(trajectories.TypeResume, trajectories.Resume{Record: state.LastRecord})
+	require.NoError(t, err)
 	rec.records[n].Parent = state.LastRecord
 	repo := agenttest.NewRepository(t)
 	out := a.Run(ctx, agent.Session{Model: m, Environment: repo.Sandbox, Repository: repo, Recorder: rec, Task: agent.Task{Text: "task"}, Resume: state})
@@ -84,9 +81,7 @@ func resume(ctx context.Context, t *testing.T, cfg agent.Config, m model.Model, 
 func checkFold(t *testing.T, live *trajectories.Attempt, rec *testRecorder) {
 	t.Helper()
 	read, err := trajectories.ForTraining.Fold(rec.all())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for name, diff := range map[string]string{
 		"prompt":   cmp.Diff(read.NextPrompt(), live.NextPrompt()),
 		"entries":  cmp.Diff(read.Entries, live.Entries, cmpopts.IgnoreFields(trajectories.Entry{}, "Time", "Executions", "Call"), cmpopts.EquateEmpty()),
@@ -105,9 +100,7 @@ func checkFold(t *testing.T, live *trajectories.Attempt, rec *testRecorder) {
 func conversation(t *testing.T, rec *testRecorder) []model.Message {
 	t.Helper()
 	tr, err := trajectories.Fold(rec.all())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var list []model.Message
 	for _, e := range tr.Entries {
 		list = append(list, e.Message.Message)
@@ -167,9 +160,7 @@ func TestResumeAfterAnyRecord(t *testing.T) {
 				if out.Class != first.Class || string(out.Submission) != string(first.Submission) || out.Source != first.Source {
 					t.Errorf("%s: %s %s, submission %q", where, out.Class, out.Error, out.Submission)
 				}
-				if diff := cmp.Diff(want, conversation(t, rec)); diff != "" {
-					t.Errorf("%s, another conversation:\n%s", where, diff)
-				}
+				assert.Equal(t, want, conversation(t, rec), "%s, another conversation", where)
 				// Only a call without a recorded reply is paid twice.
 				unrecorded := 0
 				if whole.records[n-1].Type == trajectories.TypeCall {
@@ -194,9 +185,7 @@ type firstSession struct {
 func (r *firstSession) run(t *testing.T) trajectories.Outcome {
 	t.Helper()
 	a, err := agent.New(r.cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx := r.ctx
 	if ctx == nil {
 		ctx = t.Context()
@@ -238,9 +227,7 @@ func TestResumeAfterInterruption(t *testing.T) {
 				if string(out.Submission) != string(first.Submission) || out.Class != trajectories.Submitted {
 					t.Errorf("stopped at record %d: %s %s, submission %q", n, out.Class, out.Error, out.Submission)
 				}
-				if diff := cmp.Diff(want, conversation(t, rec)); diff != "" {
-					t.Errorf("stopped at record %d, another conversation:\n%s", n, diff)
-				}
+				assert.Equal(t, want, conversation(t, rec), "stopped at record %d, another conversation", n)
 			}
 		})
 	}
@@ -288,16 +275,12 @@ func TestRebuildFails(t *testing.T) {
 	(&firstSession{cfg: config(), m: replies(bash("echo two >> a.txt"), bash(submit)), rec: rec}).run(t)
 	rec.records = rec.records[:6] // prompts, a call, its reply, its result
 	state, err := agent.ReadResumeState(rec.all())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	state.Rebuild = func(context.Context, env.Environment, *worktree.Tree) error {
 		return fmt.Errorf("step 1: %w", agent.ErrDiverged)
 	}
 	a, err := agent.New(config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	repo := agenttest.NewRepository(t)
 	out := a.Run(t.Context(), agent.Session{Model: replies(), Environment: repo.Sandbox, Repository: repo, Recorder: rec, Resume: state})
 	if out.Class != trajectories.Interrupted || out.ExitStatus != "Diverged" || out.Steps != 1 || out.PartialPatch != nil {

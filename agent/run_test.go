@@ -20,6 +20,8 @@ import (
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/helper/child/childtest"
 	"github.com/minibench/mini/env/local"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 )
@@ -114,14 +116,8 @@ func gitSandbox(t *testing.T) env.Environment {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	sandbox, err := local.New(t.Context(), local.Config{Dir: dir, Helper: childtest.Program(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := sandbox.Close(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, sandbox.Close(context.WithoutCancel(t.Context()))) })
 	return sandbox
 }
 
@@ -152,9 +148,7 @@ func runWithGit(ctx context.Context, t *testing.T, cfg agent.Config, s *scripted
 func runIn(ctx context.Context, t *testing.T, cfg agent.Config, sandbox env.Environment, repo agent.Repository, s *scriptedModel, rec agent.Recorder) trajectories.Outcome {
 	t.Helper()
 	a, err := agent.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return a.Run(ctx, agent.Session{Model: s, Environment: untimed{sandbox}, Repository: repo, Recorder: rec, Task: agent.Task{Text: "task"}})
 }
 
@@ -248,9 +242,7 @@ func TestOutcomes(t *testing.T) {
 			out := attempt(t.Context(), t, cfg, tt.script, rec)
 			got := []any{out.Class, out.ExitStatus, out.Steps, out.Autosubmitted}
 			want := []any{tt.class, tt.status, tt.steps, tt.auto}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("outcome (-want +got):\n%s%s %v", diff, out.Error, out.Warnings)
-			}
+			assert.NoDiff(t, cmp.Diff(want, got), "outcome (-want +got): %s %v", out.Error, out.Warnings)
 			for _, p := range []struct{ name, want, got string }{
 				{"submission", tt.submission, string(out.Submission)}, {"partial patch", tt.partial, string(out.PartialPatch)},
 			} {
@@ -296,9 +288,7 @@ func TestLostSandbox(t *testing.T) {
 	} {
 		t.Run(string(status), func(t *testing.T) {
 			a, err := agent.New(config())
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			rec := &testRecorder{}
 			repo := agenttest.NewRepository(t)
 			out := a.Run(t.Context(), agent.Session{
@@ -336,9 +326,7 @@ func TestPrompts(t *testing.T) {
 	cfg.MaxFormatErrors = 0
 	rec := &testRecorder{}
 	out := runWithGit(t.Context(), t, cfg, s, rec)
-	if out.Class != trajectories.Submitted {
-		t.Fatalf("%+v", out)
-	}
+	require.Equal(t, trajectories.Submitted, out.Class, "%+v", out)
 	last := s.prompts[len(s.prompts)-1]
 	wants := []string{
 		"token limit and was cut off",
@@ -358,9 +346,7 @@ func TestPrompts(t *testing.T) {
 	}
 	// A prompt starts with the previous one, byte for byte.
 	for i := 1; i < len(s.prompts); i++ {
-		if diff := cmp.Diff(s.prompts[i-1], s.prompts[i][:len(s.prompts[i-1])]); diff != "" {
-			t.Errorf("call %d changed the history:\n%s", i, diff)
-		}
+		assert.Equal(t, s.prompts[i-1], s.prompts[i][:len(s.prompts[i-1])], "call %d changed the history", i)
 	}
 }
 
@@ -371,17 +357,34 @@ func (d approverFunc) Decide(_ context.Context, p agent.ApprovalRequest) (agent.
 	return d(p), nil
 }
 
-func TestHostDiskFull(t *testing.T) {
-	rec := &testRecorder{}
-	rec.fail = func(typ trajectories.Type) error {
-		if typ == trajectories.TypeExecution {
-			return fmt.Errorf("append: %w", syscall.ENOSPC)
-		}
-		return nil
-	}
-	out := run(t.Context(), t, config(), replies(bash("true")), rec)
-	if out.Class != trajectories.Environment || out.ExitStatus != "HostDiskFull" || out.Hint == "" {
-		t.Errorf("%s %s, hint %q", out.Class, out.ExitStatus, out.Hint)
+// An attempt ends if a record cannot be written, also that of a call that is not run.
+func TestRecorderFails(t *testing.T) {
+	for name, tt := range map[string]struct {
+		typ    trajectories.Type
+		after  int // records of the type before the failure
+		err    error
+		class  trajectories.Class
+		status string
+	}{
+		"the disk is full":        {trajectories.TypeExecution, 0, syscall.ENOSPC, trajectories.Environment, "HostDiskFull"},
+		"while calls are not run": {trajectories.TypeMessage, 3, errors.New("no room"), trajectories.Internal, "InternalError"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := 0
+			rec := &testRecorder{fail: func(typ trajectories.Type) error {
+				if typ == tt.typ {
+					n++
+				}
+				if n > tt.after {
+					return fmt.Errorf("append: %w", tt.err)
+				}
+				return nil
+			}}
+			out := run(t.Context(), t, toolsConfig(), &scriptedModel{replies: []model.Reply{toolReply("echo a", "echo b")}}, rec)
+			if out.Class != tt.class || out.ExitStatus != tt.status || !strings.Contains(out.Error, tt.err.Error()) || (out.Hint == "") != (tt.class == trajectories.Internal) {
+				t.Errorf("%s %s: %s, hint %q", out.Class, out.ExitStatus, out.Error, out.Hint)
+			}
+		})
 	}
 }
 
@@ -413,9 +416,7 @@ func TestJournalOutput(t *testing.T) {
 			var x trajectories.Execution
 			for _, r := range rec.records {
 				if r.Type == trajectories.TypeExecution {
-					if err := json.Unmarshal(r.Data, &x); err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, json.Unmarshal(r.Data, &x))
 					break
 				}
 			}

@@ -13,8 +13,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/agent/agenttest"
+	"github.com/minibench/mini/agent/worktree"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/helper/repository"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
+	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -25,9 +30,7 @@ func records[T any](t *testing.T, m *testRecorder, typ trajectories.Type) []T {
 	for _, r := range m.records {
 		if r.Type == typ {
 			var v T
-			if err := json.Unmarshal(r.Data, &v); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, json.Unmarshal(r.Data, &v))
 			all = append(all, v)
 		}
 	}
@@ -70,9 +73,7 @@ func TestSubmissionPatch(t *testing.T) {
 			out := run(t.Context(), t, cfg, model, rec)
 			got := []any{out.Class, out.Source, out.DiffersFromWorktree, out.Autosubmitted, out.Steps}
 			want := []any{tt.class, tt.source, tt.differs, tt.class == trajectories.Limit, len(tt.replies)}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("outcome (-want +got):\n%s%s %q", diff, out.Error, out.Warnings)
-			}
+			assert.NoDiff(t, cmp.Diff(want, got), "outcome (-want +got): %s %q", out.Error, out.Warnings)
 			text := string(out.Submission)
 			if !strings.Contains(text, tt.want) || tt.want == "" && text != "" || tt.not != "" && strings.Contains(text, tt.not) {
 				t.Errorf("the submission is %q", text)
@@ -144,9 +145,7 @@ func TestScrubBeforeTheAgentStarts(t *testing.T) {
 		{"a folder of the user's", nil, func(e env.Environment) env.Environment { return e }, trajectories.Submitted, "Submitted", "[0] 2\norigin\n", nil, "not scrubbed"},
 		{
 			"what cannot be made honest", func(_ *agent.Config, dir string) {
-				if err := os.Symlink("/tmp", filepath.Join(dir, ".git", "another")); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, os.Symlink("/tmp", filepath.Join(dir, ".git", "another")))
 			},
 			func(e env.Environment) env.Environment { return disposable{e} }, trajectories.Environment, "RepositoryRefused", "",
 			[]bool{false},
@@ -168,9 +167,7 @@ func TestScrubBeforeTheAgentStarts(t *testing.T) {
 				tt.change(&cfg, dir)
 			}
 			a, err := agent.New(cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			model, rec := replies(look, bash(submit)), &testRecorder{}
 			out := a.Run(context.WithoutCancel(t.Context()), agent.Session{Model: model, Environment: tt.wrap(sandbox), Recorder: rec, Task: agent.Task{Text: "t"}})
 			if out.Class != tt.class || out.ExitStatus != tt.status || (tt.class == trajectories.Environment) != (out.Hint != "") {
@@ -195,9 +192,7 @@ func TestScrubBeforeTheAgentStarts(t *testing.T) {
 					t.Errorf("%+v", r)
 				}
 			}
-			if diff := cmp.Diff(tt.ok, ok); diff != "" {
-				t.Error(diff)
-			}
+			assert.Equal(t, tt.ok, ok, "ok")
 		})
 	}
 }
@@ -239,6 +234,101 @@ func TestWorkingDiffFails(t *testing.T) {
 			}
 			if (out.Class == trajectories.Environment) != (out.Hint != "") || out.Class == trajectories.Environment && out.Source != "" {
 				t.Errorf("hint %q, source %q", out.Hint, out.Source)
+			}
+		})
+	}
+}
+
+// hashingRepository reports when its files are hashed.
+type hashingRepository struct {
+	*agenttest.Repository
+	started, hashed chan struct{}
+	hangs           bool // until it is cancelled
+	cancelled       int
+}
+
+func (r *hashingRepository) Open(ctx context.Context, sandbox env.Environment, cfg worktree.Config) (*worktree.Tree, error) {
+	tree, err := r.Repository.Open(ctx, sandbox, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return worktree.New(tree.Start(), r), nil
+}
+
+func (r *hashingRepository) Hash(ctx context.Context) (string, error) {
+	if r.hangs && r.cancelled == 0 {
+		r.cancelled++
+		close(r.started)
+		<-ctx.Done()
+		return "", context.Cause(ctx)
+	}
+	tree, err := r.Repository.Hash(ctx)
+	r.hashed <- struct{}{}
+	return tree, err
+}
+
+// waitingModel answers after the files are hashed.
+type waitingModel struct {
+	*scriptedModel
+	waits <-chan struct{}
+}
+
+func (p waitingModel) Query(ctx context.Context, m []model.Message) (model.Reply, error) {
+	<-p.waits
+	return p.scriptedModel.Query(ctx, m)
+}
+
+// recordedTrees returns the hashes of the calls and of the final diff.
+func recordedTrees(t *testing.T, rec *testRecorder) (calls []string, last string) {
+	t.Helper()
+	for _, r := range rec.records {
+		var d struct {
+			Tree string `json:"tree"`
+		}
+		if r.Type != trajectories.TypeCall && r.Type != trajectories.TypeDiff {
+			continue
+		}
+		require.NoError(t, json.Unmarshal(r.Data, &d))
+		if last = d.Tree; r.Type == trajectories.TypeCall {
+			calls = append(calls, d.Tree)
+		}
+	}
+	return calls, last
+}
+
+// The hash of the files is recorded with the model call, if there is time.
+func TestTreeHash(t *testing.T) {
+	defer agent.HashEveryCall()()
+	tests := map[string]struct {
+		hangs  bool
+		hashed []bool // by call
+	}{
+		"there is time":        {false, []bool{true, true, true}},
+		"the model is quicker": {true, []bool{false, false}}, // one call is skipped after that
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			repo := &hashingRepository{Repository: agenttest.NewRepository(t), started: make(chan struct{}), hashed: make(chan struct{}, 9), hangs: tt.hangs}
+			m := waitingModel{replies("```bash\necho new > added\n```", "```bash\ntrue\n```", "```bash\necho COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT\n```"), repo.hashed}
+			if tt.hangs {
+				m.waits = repo.started
+			}
+			a, err := agent.New(agent.Config{
+				SystemTemplate: "s", InstanceTemplate: "t", ObservationTemplate: "o", FormatErrorTemplate: "f",
+				Submission: agent.SubmissionPatch, StepLimit: 9,
+			})
+			require.NoError(t, err)
+			rec := newRecorder()
+			out := a.Run(t.Context(), agent.Session{Model: m, Environment: repo.Sandbox, Repository: repo, Recorder: rec, Task: agent.Task{Text: "task"}, RecordTreeHashes: true})
+			require.Equal(t, trajectories.Submitted, out.Class, "%+v", out)
+			calls, last := recordedTrees(t, rec)
+			for i, hashed := range tt.hashed {
+				if (calls[i] != "") != hashed {
+					t.Errorf("call %d: tree %q", i+1, calls[i])
+				}
+			}
+			if !tt.hangs && (calls[2] != last || calls[2] != calls[1] || calls[1] == calls[0]) {
+				t.Errorf("the trees are %q, and %q at the end", calls, last)
 			}
 		})
 	}

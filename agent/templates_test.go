@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/minibench/mini/internal/assert"
 )
 
 func plainConfig() Config {
@@ -33,6 +35,10 @@ func TestNewFindsMistakes(t *testing.T) {
 			func(c *Config) { c.ObservationTemplate = "{{if .timed_out}}{{.nope}}{{end}}" }, "observation_template", 1, ".nope",
 		},
 		{"by the dollar, within range", func(c *Config) { c.SystemTemplate = "{{range .tools}}{{$.nope}}{{end}}" }, "system_template", 1, ".nope"},
+		{"a field of a tool", func(c *Config) { c.SystemTemplate = "{{range .tools}}{{.nome}}{{end}}" }, "system_template", 1, "unknown variable .nome"},
+		{"a field of a skill", func(c *Config) { c.SystemTemplate = "{{if .skills}}{{(index .skills 0).x}}{{end}}" }, "system_template", 1, "unknown variable .x"},
+		{"a list of tools", func(c *Config) { c.SystemTemplate = "{{range .tolls}}{{.name}}{{end}}" }, "system_template", 1, "unknown variable .tolls"},
+		{"the first of no tools", func(c *Config) { c.SystemTemplate = "{{(index .tools 0).name}}" }, "system_template", 1, "index out of range"},
 		{"a variable of another template", func(c *Config) { c.SystemTemplate = "{{.returncode}}" }, "system_template", 1, ".returncode"},
 		{"wrong use", func(c *Config) { c.ObservationTemplate = "{{.output.text}}" }, "observation_template", 1, "text"},
 		{"bad regex", func(c *Config) { c.ActionRegex = "(" }, "action_regex", 0, "missing closing"},
@@ -88,7 +94,5 @@ func TestCheckFindsMissingColumns(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = a.CheckTask(Task{Text: "t", Instance: map[string]any{"rope": "a/b"}})
-	if err == nil || !strings.Contains(err.Error(), "repo") {
-		t.Errorf("row without the column: %v", err)
-	}
+	assert.ErrorContains(t, err, "repo", "row without the column")
 }

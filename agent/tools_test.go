@@ -1,6 +1,8 @@
 package agent_test
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -10,11 +12,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/agent/agenttest"
 	"github.com/minibench/mini/agent/protocol"
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/golden"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 	"github.com/minibench/mini/trajectories/scripts"
@@ -48,9 +52,7 @@ func (m *testRecorder) history(t *testing.T) []trajectories.Message {
 	for _, r := range m.records {
 		if r.Type == trajectories.TypeMessage {
 			var msg trajectories.Message
-			if err := json.Unmarshal(r.Data, &msg); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, json.Unmarshal(r.Data, &msg))
 			list = append(list, msg)
 		}
 	}
@@ -172,9 +174,7 @@ func TestToolCallHistories(t *testing.T) {
 				tt.change(&cfg)
 			}
 			a, err := agent.New(cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			rec, asked := &testRecorder{}, 0
 			repo := agenttest.NewRepository(t)
 			out := a.Run(t.Context(), agent.Session{
@@ -190,12 +190,8 @@ func TestToolCallHistories(t *testing.T) {
 				t.Errorf("%s after %d steps: %s", out.ExitStatus, out.Steps, out.Error)
 			}
 			history := rec.history(t)
-			if diff := cmp.Diff(tt.history, summarize(history[min(2, len(history)):])); diff != "" {
-				t.Errorf("history (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(tt.open, checkAnswers(t, history)); diff != "" {
-				t.Errorf("calls without an answer (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, tt.history, summarize(history[min(2, len(history)):]), "history")
+			assert.Equal(t, tt.open, checkAnswers(t, history), "calls without an answer")
 			for i, seen := range tt.script.prompts {
 				var sent []trajectories.Message
 				for _, m := range seen {
@@ -224,24 +220,6 @@ func summarize(history []trajectories.Message) string {
 	return strings.Join(list, " | ")
 }
 
-// A full disk while the answers are written is reported.
-func TestFullDiskWhileSkipping(t *testing.T) {
-	full := errors.New("no room")
-	n := 0
-	rec := &testRecorder{fail: func(typ trajectories.Type) error {
-		if typ == trajectories.TypeMessage {
-			if n++; n > 3 {
-				return full
-			}
-		}
-		return nil
-	}}
-	out := run(t.Context(), t, toolsConfig(), &scriptedModel{replies: []model.Reply{toolReply("echo a", "echo b")}}, rec)
-	if out.Class != trajectories.Internal || !strings.Contains(out.Error, "no room") {
-		t.Errorf("%+v", out)
-	}
-}
-
 // The .traj.json of an attempt with tool calls is that of mini-swe-agent, and
 // an attempt that replays it gives the same one.
 func TestToolCallTrajectory(t *testing.T) {
@@ -250,32 +228,14 @@ func TestToolCallTrajectory(t *testing.T) {
 		toolReply("echo two >> a.txt", "cat a.txt"), toolReply("echo a", submit+" && git diff", "echo never"),
 	}}
 	got, file := trajectory(t, first)
-	golden := filepath.Join("testdata", "tools.traj.json.golden")
-	if *update {
-		if err := os.WriteFile(golden, got, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("trajectory (-want +got):\n%s", diff)
-	}
+	golden.Check(t, filepath.Join("testdata", "tools.traj.json.golden"), got)
 	script, err := scripts.Load(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	again, err := script.For("any")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, _ = trajectory(t, again)
+	require.NoError(t, err)
+	replayed, _ := trajectory(t, again)
 	others := regexp.MustCompile(`"(instance_)?cost":[0-9.]+|"model":"\w+",|"response":\{"usage":\{[^}]*\}\},`)
-	if diff := cmp.Diff(others.ReplaceAllString(string(want), ""), others.ReplaceAllString(string(got), "")); diff != "" {
-		t.Errorf("said again (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, others.ReplaceAllString(string(got), ""), others.ReplaceAllString(string(replayed), ""), "said again")
 }
 
 // trajectory returns the .traj.json of an attempt, without times.
@@ -284,24 +244,104 @@ func trajectory(t *testing.T, m model.Model) ([]byte, string) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.traj.json")
 	j, err := trajectories.Create(filepath.Join(dir, "j"), trajectories.Header{InstanceID: "a"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	a, err := agent.New(toolsConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cfg := agent.Session{Model: m, Environment: gitSandbox(t), Recorder: j, Task: agent.Task{Text: "task"}}
-	if out := a.Run(t.Context(), cfg); out.Class != trajectories.Submitted {
-		t.Fatalf("%+v", out)
-	}
-	if err := errors.Join(j.Close(), trajectories.WriteTrajFile(filepath.Join(dir, "j"), path)); err != nil {
-		t.Fatal(err)
-	}
+	require.Equal(t, trajectories.Submitted, a.Run(t.Context(), cfg).Class)
+	require.NoError(t, errors.Join(j.Close(), trajectories.WriteTrajFile(filepath.Join(dir, "j"), path)))
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	data = regexp.MustCompile(`"timestamp":[0-9.]+`).ReplaceAll(data, []byte(`"timestamp":0`))
 	return regexp.MustCompile(`at /[^"]*`).ReplaceAll(data, []byte("at /")), path
+}
+
+// times matches the values that differ between runs.
+var times = regexp.MustCompile(`"(time|start|end)":"[^"]*"|"(duration|waited)":[0-9.e-]+|"times":\{[^}]*\}`)
+
+// The journal of an attempt without optional features has not changed since
+// before there were any, except for its times.
+func TestJournalWithoutOptionalFeatures(t *testing.T) {
+	for _, protocolName := range protocol.Names {
+		t.Run(protocolName, func(t *testing.T) {
+			cfg := config()
+			cfg.Protocol, cfg.StepLimit = protocolName, 20
+			p, err := cfg.ParseProtocol()
+			require.NoError(t, err)
+			a, err := agent.New(cfg)
+			require.NoError(t, err)
+			w, rec := &workingModel{protocol: p, steps: 6, plainStep: 3, userMessages: map[int]string{4: "be quick"}, inbox: agent.NewInbox()}, newRecorder()
+			a.Run(t.Context(), agent.Session{Model: w, Environment: fakeSandbox{}, Recorder: rec, Inbox: w.inbox, Task: agent.Task{Text: "mend method_7"}})
+			var got bytes.Buffer
+			for _, r := range rec.records {
+				got.WriteString(string(r.Type) + " ")
+				got.Write(times.ReplaceAll(r.Data, []byte("-")))
+				got.WriteByte('\n')
+			}
+			golden.Check(t, filepath.Join("testdata", "off-"+protocolName+".golden"), got.Bytes())
+		})
+	}
+}
+
+// requestingSandbox is a sandbox whose commands send a number of mini-tool
+// requests of the given size each. It counts their exit codes.
+type requestingSandbox struct {
+	calls, size int
+	codes       map[int]int
+}
+
+func (*requestingSandbox) Info() env.Info              { return env.Info{Dir: "/", Tools: true} }
+func (*requestingSandbox) Close(context.Context) error { return nil }
+func (g *requestingSandbox) Execute(ctx context.Context, c env.Command) (env.Result, error) {
+	switch {
+	case c.Tools == nil: // a command of the agent itself
+		return env.Result{ExitCode: 1}, nil
+	case c.Script == submit:
+		return env.Result{Output: []byte("COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT\n")}, nil
+	}
+	for range g.calls {
+		a := c.Tools.Handle(ctx, env.ToolRequest{Args: []string{"x", "-"}, Stdin: make([]byte, g.size)})
+		g.codes[a.ExitCode]++
+	}
+	return env.Result{}, nil
+}
+
+// emptyToolServer is a ToolServer that answers every request with nothing.
+type emptyToolServer struct{}
+
+func (emptyToolServer) Capabilities() agent.Capabilities { return agent.Capabilities{} }
+
+func (emptyToolServer) Handle(context.Context, agent.ToolRequest) agent.ToolResponse {
+	return agent.ToolResponse{}
+}
+
+// The requests of one command are limited; the next command has its own limit.
+func TestToolRequestLimits(t *testing.T) {
+	for name, tt := range map[string]struct {
+		calls, size int
+		answered    int // per command
+	}{
+		"often": {1100, 1, 1000},
+		"much":  {200, 100 << 10, 163},
+		"less":  {20, 100, 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, err := agent.New(config())
+			require.NoError(t, err)
+			sandbox := &requestingSandbox{calls: tt.calls, size: tt.size, codes: map[int]int{}}
+			m := &testRecorder{}
+			out := a.Run(t.Context(), agent.Session{
+				Model: replies(bash("ask"), bash("ask"), bash(submit)), Environment: sandbox, Recorder: m, Tools: emptyToolServer{},
+			})
+			recorded := 0
+			for _, r := range m.records {
+				if r.Type == trajectories.TypeTool {
+					recorded++
+				}
+			}
+			if sandbox.codes[0] != 2*tt.answered || recorded != 2*tt.answered || sandbox.codes[1] != 2*(tt.calls-tt.answered) || !strings.HasPrefix(out.ExitStatus, "Submitted") {
+				t.Errorf("exit codes %v, %d recorded, %s %s %s", sandbox.codes, recorded, out.ExitStatus, out.Error, out.Stack)
+			}
+		})
+	}
 }

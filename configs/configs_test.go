@@ -11,14 +11,15 @@ import (
 
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/golden"
+	"github.com/minibench/mini/internal/require"
 )
 
 func builtin(t *testing.T, name string) configs.Layer {
 	t.Helper()
 	l, err := configs.ReadBuiltin(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return l
 }
 
@@ -26,9 +27,7 @@ func builtin(t *testing.T, name string) configs.Layer {
 func file(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -40,9 +39,7 @@ func TestBuiltinConfigurationsWork(t *testing.T) {
 				layers = append(layers, builtin(t, n))
 			}
 			cfg, err := configs.Merge(layers...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if _, err := agent.New(cfg.Agent); err != nil {
 				t.Error(cfg.Locate(err))
 			}
@@ -55,15 +52,11 @@ func TestLaterLayersWin(t *testing.T) {
 	var layers []configs.Layer
 	for _, arg := range []string{path, "environment.env.A=two", "agent.cost_limit=0.5", "model.model_name=a=b", `model.model_kwargs={"temperature":0,"stop":["x"]}`} {
 		l, err := configs.ReadArg(arg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		layers = append(layers, l)
 	}
 	cfg, err := configs.Merge(append([]configs.Layer{builtin(t, "swebench")}, layers...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	got := []any{
 		cfg.Agent.StepLimit, cfg.Agent.CostLimit, cfg.Environment.Env["A"], cfg.Environment.Env["PAGER"],
 		cfg.Environment.Env["BASH_ENV"], cfg.Environment.Interpreter, cfg.Model.Name, cfg.Model.Kwargs,
@@ -75,9 +68,7 @@ func TestLaterLayersWin(t *testing.T) {
 		"a=b",
 		map[string]any{"temperature": 0, "stop": []any{"x"}},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("merged (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, want, got, "merged")
 	for key, want := range map[string]string{
 		"agent.step_limit": path + ":2", "agent.cost_limit": "-c agent.cost_limit=0.5", "environment.env.A": "-c environment.env.A=two",
 	} {
@@ -103,117 +94,47 @@ func TestValuesOfSettings(t *testing.T) {
 	} {
 		t.Run(arg, func(t *testing.T) {
 			l, err := configs.ReadArg(arg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			cfg, err := configs.Merge(builtin(t, "mini"), l)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(want, cfg.Model.Kwargs["x"]); diff != "" {
-				t.Errorf("value (-want +got):\n%s", diff)
-			}
+			require.NoError(t, err)
+			assert.Equal(t, want, cfg.Model.Kwargs["x"], "value")
 		})
 	}
 }
 
-func TestErrorsNameTheLine(t *testing.T) {
-	tests := []struct{ name, text, want string }{
-		{"unknown key", "agent:\n  stp_limit: 3\n", ":2: unknown key agent.stp_limit; did you mean agent.step_limit?"},
-		{"unknown section", "\nagnet:\n  step_limit: 3\n", ":2: unknown key agnet; did you mean agent?"},
-		{"the section left out", "model:\n  name: x\n", ":2: unknown key model.name; did you mean model.model_name?"},
-		{"nothing near", "run:\n  zzzzzzzz: 3\n", ":2: unknown key run.zzzzzzzz; run has attempts, env_startup_command, eval, fsync, image_budget"},
-		{"wrong type", "agent:\n  step_limit: many\n", `:2: agent.step_limit: it must be a whole number, not "many"`},
-		{"list for a text", "model:\n  model_name: [a]\n", ":2: model.model_name: it must be a string, not a list"},
-		{"text for a section", "model: x\n", `:1: model: it must be a mapping, not "x"`},
-		{"a list as a file", "- a\n", ":1: the file: it must be a mapping, not a list"},
-		{"twice", "agent:\n  step_limit: 1\n  step_limit: 2\n", ":3: agent.step_limit is set twice; first on line 2"},
-		{"an anchor that is not there", "agent: *x\n", ".yaml: unknown anchor 'x' referenced"},
-		{"not YAML", "agent: [\n", ":1: did not find expected node content"},
-		{"a tab", "agent:\n\tstep_limit: 3\n", ":2: found character that cannot start any token; indent with spaces instead of tabs"},
-		{"an indentation", "agent:\n  step_limit: 3\n cost_limit: 1\n", ":2: did not find expected key; keys of one level begin in the same column"},
-		{"a variable as URL", "model:\n  base_url: http://${HOST}/v1\n", ":2: model.base_url: variables are not expanded here"},
-		{"no URL", "model:\n  base_url: user:sk-123@localhost:8000\n", ":2: model.base_url: it must start with"},
-		{"negative price", "model:\n  price: {input: -1}\n", ":2: model.price.input: -1 is negative"},
-		{"two documents", "agent: {}\n---\nagent: {}\n", "a second document"},
-		{"cache", "model:\n  model_class: anthropic\n  cache: 2h\n", `:3: model.cache: "2h" is not one of 5m, 1h, off`},
-		{"cache elsewhere", "model:\n  cache: 5m\n", ":2: model.cache: only model_class: anthropic"},
-		{"headers elsewhere", "model:\n  model_class: scripted\n  headers: {x-team: a}\n", ":3: model.headers: only model_class: openai or anthropic has it"},
-		{"thinking elsewhere", "model:\n  model_class: anthropic\n  send_reasoning: true\n", ":3: model.send_reasoning: only model_class: openai"},
-		{"a key as a header", "model:\n  model_class: anthropic\n  headers: {X-Api-Key: sk-123}\n", ":3: model.headers.X-Api-Key: do not put keys"},
-		{"timeout", "environment:\n  timeout: -1\n", ":2: environment.timeout: -1 is not a number of seconds"},
-		{"no size of a tmpfs", "environment:\n  tmpfs:\n    /scratch: ''\n", `:3: environment.tmpfs./scratch: "" is not a size; write "64m"`},
-		{"a value to forward", "environment:\n  forward_env: [A=1]\n", `:2: environment.forward_env: "A=1" is not the name of a variable`},
-		{"workers", "run:\n  workers: 0\n", ":2: run.workers: 0 is less than 1"},
-		{"reruns", "eval:\n  rerun_failed: 1000\n", ":2: eval.rerun_failed: 1000 is not a number from 0 to 100"},
-		{"a key", "model:\n  model_kwargs:\n    api_key: sk-123\n", ":3: model.model_kwargs.api_key: do not put keys"},
-		{"alias within itself", "agent: &a\n  system_template: *a\n", "refers to a node that contains it"},
-		{"a key, deep down", "model:\n  model_kwargs: {extra: {Authorization: Bearer sk-123}}\n", "model.model_kwargs.extra.Authorization: do not put keys"},
-		{"a password in a URL", "model:\n  base_url: https://u:sk-123@h/v1\n", "model.base_url: not a plain URL"},
-		{"not a number", "agent:\n  cost_limit: .inf\n", `:2: agent.cost_limit: it must be a number, not ".inf"`},
-		{"twice in a mapping", "environment:\n  env: {A: 1, A: 2}\n", ":2: environment.env: "},
-		{"prompt file", "agent:\n  system_template: {file: nope.txt}\n", "/nope.txt: no such file or directory"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			path := file(t, "x.yaml", tt.text)
-			l, err := configs.ReadFile(path)
-			if err == nil {
-				_, err = configs.Merge(builtin(t, "swebench"), l)
-			}
-			if err == nil {
-				t.Fatal("no error")
-			}
-			if !errors.Is(err, configs.ErrConfig) || !strings.HasPrefix(err.Error(), path) || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("got %q, want the file and %q", err, tt.want)
-			}
-			if strings.Contains(err.Error(), "sk-123") || strings.Contains(err.Error(), "\n") {
-				t.Errorf("%q contains a key or a line end", err)
-			}
-		})
-	}
-}
-
-func TestTemplateErrorsNameTheLine(t *testing.T) {
-	dir := t.TempDir()
-	prompt := filepath.Join(dir, "prompt.txt")
-	if err := os.WriteFile(prompt, []byte("one\ntwo {{.tusk}}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for name, tt := range map[string]struct{ text, want string }{
-		"block":       {"# mine\nagent:\n  instance_template: |\n    one\n    two\n    {{.tusk}}\n", "x.yaml:6: agent.instance_template: unknown variable .tusk"},
-		"one line":    {"agent:\n  instance_template: '{{.tusk}}'\n", "x.yaml:2: agent.instance_template: unknown variable .tusk"},
-		"prompt file": {"agent:\n  instance_template: {file: prompt.txt}\n", "prompt.txt:2: agent.instance_template: unknown variable .tusk"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(dir, "x.yaml")
-			if err := os.WriteFile(path, []byte(tt.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			l, err := configs.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			cfg, err := configs.Merge(builtin(t, "swebench"), l)
-			if err != nil {
-				t.Fatal(err)
-			}
+// testdata/mistakes.txt has the error of every mistake in a file: it names the line, and shows no key.
+func TestMistakes(t *testing.T) {
+	golden.Cases(t, "testdata/mistakes.txt", func(t *testing.T, text string) string {
+		path := file(t, "x.yaml", text)
+		dir := filepath.Dir(path)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "prompt.txt"), []byte("one\ntwo {{.tusk}}\n"), 0o600))
+		cfg, err := resolve(path)
+		if err == nil {
 			_, err = agent.New(cfg.Agent)
-			if err := cfg.Locate(err); err == nil || !strings.HasPrefix(err.Error(), filepath.Join(dir, tt.want)) {
-				t.Errorf("got %v, want %s", err, tt.want)
-			}
-		})
+			err = cfg.Locate(err)
+		}
+		if !errors.Is(err, configs.ErrConfig) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "sk-1") {
+			t.Fatalf("%v; want one line of an error, without a key", err)
+		}
+		return strings.ReplaceAll(err.Error(), dir+"/", "")
+	})
+	cfg, err := resolve(file(t, "x.yaml", "agent: {step_limit: 0., protocol: tools}\nmodel: {model_kwargs: {parallel_tool_calls: false}}"))
+	if err != nil || cfg.Agent.StepLimit != 0 {
+		t.Errorf("a whole number, written as 0., and parallel calls with tools: %v", err)
 	}
 }
 
 func TestReadRefuses(t *testing.T) {
 	for arg, want := range map[string]string{
-		"nope.yaml":          "no such file",
-		"agent..step=1":      "empty part",
-		"agent.step_limit=x": `-c agent.step_limit=x: agent.step_limit: it must be a whole number`,
-		"agent.stp_limit=1":  "did you mean agent.step_limit?",
+		"nope.yaml":                            "no such file",
+		"agent..step=1":                        "empty part",
+		"agent.step_limit=x":                   "-c agent.step_limit=x: agent.step_limit: it must be a whole number",
+		"agent.stp_limit=1":                    "did you mean agent.step_limit?",
+		"model.base_url=https://u:sk-123@h/v1": "-c model.base_url: not a plain URL",
+		`tools.host=[{"name":"a"}]`:            "-c tools.host[0]: the command is missing",
+		`tools.search=[""]`:                    "-c tools.search: the program",
 	} {
-		if _, err := configs.ReadArg(arg); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := resolve(arg); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "sk-123") {
 			t.Errorf("%s: %v, want %q", arg, err, want)
 		}
 	}
@@ -222,28 +143,13 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// An error about a -c argument names its key, but does not repeat a value that may
-// contain a password.
-func TestPasswordOnTheCommandLineIsNotShown(t *testing.T) {
-	_, err := resolve("model.base_url=https://u:sk-123@h/v1")
-	if err == nil || !strings.HasPrefix(err.Error(), "-c model.base_url: not a plain URL") || strings.Contains(err.Error(), "sk-123") {
-		t.Error(err)
-	}
-}
-
 func TestSecretsAreRedacted(t *testing.T) {
 	l, err := configs.ReadArg("environment.env.GITHUB_TOKEN=ghp_abc")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cfg, err := configs.Merge(builtin(t, "mini"), l)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	data, err := cfg.YAML()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if strings.Contains(string(data), "ghp_abc") || cfg.Environment.Env["GITHUB_TOKEN"] != "ghp_abc" {
 		t.Errorf("the token must be set, and must not be written:\n%s", data)
 	}
@@ -252,48 +158,101 @@ func TestSecretsAreRedacted(t *testing.T) {
 // The output of Config.YAML can be read as a configuration file.
 func TestYAMLReadsBack(t *testing.T) {
 	cfg, err := configs.Merge(builtin(t, "swebench"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	data, err := cfg.YAML()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	l, err := configs.ReadFile(file(t, "config.yaml", string(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	again, err := configs.Merge(l)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(cfg.Config, again.Config); diff != "" {
-		t.Errorf("read back (-first +second):\n%s", diff)
-	}
+	require.NoError(t, err)
+	assert.NoDiff(t, cmp.Diff(cfg.Config, again.Config), "read back (-first +second)")
 }
 
 // The settings that mini.yaml and swebench.yaml share are equal: this test fails if
 // a change reaches only one of the files.
 func TestBuiltinConfigurationsAgree(t *testing.T) {
 	single, err := configs.Merge(builtin(t, "mini"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	batch, err := configs.Merge(builtin(t, "swebench"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	a, b := single.Environment, batch.Environment
 	a.Class, a.Dir, a.Timeout = b.Class, b.Dir, b.Timeout
 	a.Env["BASH_ENV"] = b.Env["BASH_ENV"]
-	if diff := cmp.Diff(a, b); diff != "" {
-		t.Errorf("environment (-mini +swebench):\n%s", diff)
-	}
-	if diff := cmp.Diff(single.Run, batch.Run); diff != "" {
-		t.Errorf("run (-mini +swebench):\n%s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff(a, b), "environment (-mini +swebench)")
+	assert.NoDiff(t, cmp.Diff(single.Run, batch.Run), "run (-mini +swebench)")
 	excluded := append([]string{"/patch.txt"}, single.Agent.PatchExclude...)
-	if diff := cmp.Diff(excluded, batch.Agent.PatchExclude); diff != "" {
-		t.Errorf("agent.patch_exclude (-mini +swebench):\n%s", diff)
+	assert.NoDiff(t, cmp.Diff(excluded, batch.Agent.PatchExclude), "agent.patch_exclude (-mini +swebench)")
+}
+
+// The values of an overlay can be read before they are checked.
+func TestOverlay(t *testing.T) {
+	l, err := configs.ReadFile(file(t, "mine.yaml", "run: {workers: 0}\nagent: {step_limit: 7, cost_limit: null}\nmodel: {model_name: a}\nenvironment: {env: {A: one}}\n"))
+	require.NoError(t, err)
+	o := configs.NewOverlay(builtin(t, "mini"), l)
+	var limits [2]float64
+	var vars map[string]string
+	for key, into := range map[string]any{"agent.step_limit": &limits[0], "agent.cost_limit": &limits[1], "environment.env": &vars} {
+		assert.NoError(t, o.Decode(key, into))
 	}
+	if name := o.Value("model.model_name"); name != "a" || limits != [2]float64{7, 3} || vars["A"] != "one" || len(vars) < 2 {
+		t.Errorf("model %q, limits %v, variables %v", name, limits, vars)
+	}
+	_, err = o.Check()
+	assert.Error(t, err, "no workers are valid")
+}
+
+// A later layer replaces the values of a setting in its place; other layers do not see
+// the key vary.
+func TestVaryOfFiles(t *testing.T) {
+	low := file(t, "low.yaml", "agent: {step_limit: 7}\nvary:\n  agent.step_limit: [1, 2]\n  model.model_name: [\"a,b\", c]\n")
+	high := file(t, "high.yaml", "vary:\n  agent.step_limit: [3]\n  environment.cap_drop: [[ALL], []]\n  agent.instance_template: [{file: p.md}]\n")
+	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(high), "p.md"), []byte("the prompt"), 0o600))
+	cfg := merged(t, "swebench", low, high)
+	var layers []configs.Layer
+	for _, path := range []string{low, high} {
+		l, err := configs.ReadFile(path)
+		require.NoError(t, err)
+		layers = append(layers, l)
+	}
+	vary := configs.NewOverlay(layers...).Vary()
+	got := map[string][]string{}
+	var order []string
+	for _, v := range vary {
+		order = append(order, v.Key)
+		for _, value := range v.Values {
+			got[v.Key] = append(got[v.Key], value.Text)
+		}
+	}
+	want := map[string][]string{
+		"agent.step_limit": {"3"}, "model.model_name": {"a,b", "c"}, "environment.cap_drop": {`["ALL"]`, "[]"}, "agent.instance_template": {"p.md"},
+	}
+	assert.Equal(t, want, got, "values")
+	if order[0] != "agent.step_limit" || order[1] != "model.model_name" {
+		t.Errorf("order %v", order)
+	}
+	varied, err := cfg.With(vary[0].Values[0].Layer, vary[3].Values[0].Layer)
+	require.NoError(t, err)
+	if cfg.Agent.StepLimit != 7 || varied.Agent.StepLimit != 3 || varied.Agent.InstanceTemplate != "the prompt" {
+		t.Errorf("step limits %d and %d, prompt %q", cfg.Agent.StepLimit, varied.Agent.StepLimit, varied.Agent.InstanceTemplate)
+	}
+	if data, err := varied.YAML(); err != nil || strings.Contains(string(data), "vary") {
+		t.Errorf("config.yaml has the key vary: %v", err)
+	}
+}
+
+func TestVaryMistakes(t *testing.T) {
+	for arg, want := range map[string]string{
+		"agent.step_limit":           "--vary agent.step_limit: it takes KEY=A,B",
+		"agent.step_limit=":          "--vary agent.step_limit=: it takes KEY=A,B",
+		"agent.step_limit=1,,2":      "--vary agent.step_limit: a value is empty",
+		"environment.cap_drop=[A,B]": "--vary environment.cap_drop: a value is empty or contains a comma",
+		"agent.step_limit=1,1":       `--vary agent.step_limit: the value "1" is given twice`,
+		"agent.step_limits=1":        "--vary agent.step_limits=1: unknown key agent.step_limits; did you mean agent.step_limit?",
+	} {
+		if _, err := configs.ParseVaried(arg); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", arg, err, want)
+		}
+	}
+	_, err := configs.ReadArg("vary.agent.step_limit=1")
+	assert.ErrorContains(t, err, "the flag is --vary KEY=A,B", "-c vary")
 }

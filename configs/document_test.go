@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 // commented is a file with comments, in the format that yaml.v3 writes.
@@ -56,16 +56,10 @@ func TestDocumentSet(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			d, err := configs.OpenDocument("f", []byte(test.text))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := d.Set(test.key, test.values...); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
+			require.NoError(t, d.Set(test.key, test.values...))
 			want := strings.Replace(test.text, test.old, test.new, 1)
-			if diff := cmp.Diff(want, string(d.Bytes())); diff != "" {
-				t.Errorf("text (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, want, string(d.Bytes()), "text")
 			value, ok := d.Value(test.key)
 			if !ok || value != test.values[0] && !strings.HasPrefix(value, `["A"`) {
 				t.Errorf("the value is %q, %v", value, ok)
@@ -77,20 +71,14 @@ func TestDocumentSet(t *testing.T) {
 // Set reformats a file in an unusual format, and keeps its comments.
 func TestDocumentSetReformats(t *testing.T) {
 	d, err := configs.OpenDocument("f", []byte("agent: {\n  step_limit: 4, # few\n}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Set("agent.scrub", "true"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, d.Set("agent.scrub", "true"))
 	for key, want := range map[string]string{"agent.scrub": "true", "agent.step_limit": "4"} {
 		if got, _ := d.Value(key); got != want {
 			t.Errorf("%s: %q in %s", key, got, d.Bytes())
 		}
 	}
-	if !strings.Contains(string(d.Bytes()), "# few") {
-		t.Errorf("no comment in %s", d.Bytes())
-	}
+	assert.Contains(t, string(d.Bytes()), "# few", "no comment")
 }
 
 func TestDocumentUnset(t *testing.T) {
@@ -107,16 +95,12 @@ func TestDocumentUnset(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			d, err := configs.OpenDocument("f", []byte(test.text))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if ok, err := d.Unset(test.key); !ok || err != nil {
 				t.Fatal(ok, err)
 			}
 			want := strings.Replace(test.text, test.old, test.new, 1)
-			if diff := cmp.Diff(want, string(d.Bytes())); diff != "" {
-				t.Errorf("text (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, want, string(d.Bytes()), "text")
 			if ok, err := d.Unset(test.key); ok || err != nil {
 				t.Errorf("a second time: %v, %v", ok, err)
 			}
@@ -146,9 +130,7 @@ func TestDocumentRefuses(t *testing.T) {
 			d, err := configs.OpenDocument("f", []byte(test.text))
 			if err == nil {
 				err = d.Set(test.key, test.values...)
-				if got := string(d.Bytes()); got != test.text {
-					t.Errorf("the text became %q", got)
-				}
+				assert.Equal(t, test.text, string(d.Bytes()), "the text")
 			}
 			if err == nil || !strings.HasPrefix(err.Error(), test.want) {
 				t.Errorf("%v, want %s", err, test.want)

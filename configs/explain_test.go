@@ -1,12 +1,18 @@
 package configs_test
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 func merged(t *testing.T, base string, args ...string) *configs.Resolved {
@@ -14,15 +20,11 @@ func merged(t *testing.T, base string, args ...string) *configs.Resolved {
 	layers := []configs.Layer{builtin(t, base)}
 	for _, arg := range args {
 		l, err := configs.ReadArg(arg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		layers = append(layers, l)
 	}
 	cfg, err := configs.Merge(layers...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return cfg
 }
 
@@ -30,9 +32,7 @@ func TestAnnotatedYAMLOrigins(t *testing.T) {
 	mine := file(t, "mine.yaml", "agent:\n  step_limit: 7\n  system_template: |\n    one\n    # two\nenvironment:\n  env: {A: one}\n  forward_env: [X,\n    B]\n")
 	cfg := merged(t, "swebench", mine, "model.model_name=a b", "environment.env.MY_TOKEN=s3cret", "model.model_kwargs.extra={\"a\": {\"b\": 1}, \"c\": []}")
 	data, err := cfg.AnnotatedYAML()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	text := string(data)
 	for _, want := range []string{
 		"  step_limit: 7 # " + mine + ":2\n",
@@ -48,9 +48,7 @@ func TestAnnotatedYAMLOrigins(t *testing.T) {
 		"  base_url: \"\" # default\n",
 		"  cap_drop: [ALL] # default\n",
 	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %q", want)
-		}
+		assert.Contains(t, text, want)
 	}
 	if strings.Contains(text, "s3cret") || strings.Contains(text, "shipped:") {
 		t.Error("the text contains a secret, or the name of a built-in file")
@@ -67,18 +65,14 @@ func TestAnnotatedYAMLOrigins(t *testing.T) {
 	// The text reads back as the same configuration, except for the redacted secret.
 	again := merged(t, "swebench", file(t, "again.yaml", text))
 	delete(cfg.Environment.Env, "MY_TOKEN")
-	if diff := cmp.Diff(withoutDefaults(cfg), withoutDefaults(again)); diff != "" {
-		t.Errorf("read back (-first +second):\n%s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff(withoutDefaults(cfg), withoutDefaults(again)), "read back (-first +second)")
 }
 
 func TestAnnotatedDefaultsReadBack(t *testing.T) {
 	for _, base := range []string{"mini", "swebench"} {
 		cfg := merged(t, base)
 		data, err := cfg.AnnotatedYAML()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		again := merged(t, base, file(t, "again.yaml", string(data)))
 		for _, key := range defaulted {
 			entries, err := again.Entries(key)
@@ -86,9 +80,7 @@ func TestAnnotatedDefaultsReadBack(t *testing.T) {
 				t.Errorf("%s: %s is shown as %v: %v", base, key, entries, err)
 			}
 		}
-		if diff := cmp.Diff(withoutDefaults(cfg), withoutDefaults(again)); diff != "" {
-			t.Errorf("%s read back (-first +second):\n%s", base, diff)
-		}
+		assert.NoDiff(t, cmp.Diff(withoutDefaults(cfg), withoutDefaults(again)), "%s read back (-first +second)", base)
 	}
 }
 
@@ -115,12 +107,8 @@ func TestEntriesUnderAPrefix(t *testing.T) {
 		}},
 	} {
 		got, err := cfg.Entries(tt.prefix)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.prefix, diff)
-		}
+		require.NoError(t, err)
+		assert.Equal(t, tt.want, got, "%s", tt.prefix)
 	}
 	for prefix, want := range map[string]string{
 		"agent.stp_limit":      "unknown key agent.stp_limit; did you mean agent.step_limit?",
@@ -131,9 +119,8 @@ func TestEntriesUnderAPrefix(t *testing.T) {
 		"run.workers.x":        "unknown key run.workers.x",
 		"environment.env.NOPE": "environment.env.NOPE is not set",
 	} {
-		if _, err := cfg.Entries(prefix); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", prefix, err, want)
-		}
+		_, err := cfg.Entries(prefix)
+		assert.ErrorContains(t, err, want, "%s", prefix)
 	}
 }
 
@@ -141,12 +128,8 @@ func TestEntriesUnderAPrefix(t *testing.T) {
 func TestCommentsStayOnTheirLine(t *testing.T) {
 	path := file(t, "odd\nagent: {step_limit: 1}\n.yaml", "agent: {cost_limit: 1}\n")
 	data, err := merged(t, "mini", path).AnnotatedYAML("agent.cost_limit")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := strings.Count(string(data), "\n"); n != 2 {
-		t.Errorf("%d lines in\n%s", n, data)
-	}
+	require.NoError(t, err)
+	assert.Equal(t, 2, strings.Count(string(data), "\n"), "lines in\n%s", data)
 }
 
 // withoutDefaults returns a configuration without the settings in defaulted.
@@ -154,4 +137,27 @@ func withoutDefaults(r *configs.Resolved) configs.Config {
 	c := r.Config
 	c.Agent.Protocol, c.Agent.Mode, c.Agent.Observation.Keep, c.Model.Images = "", "", "", ""
 	return c
+}
+
+// TestSettingsInDocuments checks that the YAML examples in the documentation are valid
+// configurations.
+func TestSettingsInDocuments(t *testing.T) {
+	block := regexp.MustCompile("(?s)```yaml\n(.*?)```")
+	for page, minBlocks := range map[string]int{"docs/tools.md": 8, "docs/compaction.md": 2, "docs/models.md": 1, "docs/sandbox.md": 1, "README.md": 1} {
+		text, err := os.ReadFile(filepath.Join("..", filepath.FromSlash(page)))
+		require.NoError(t, err)
+		all := block.FindAllStringSubmatch(string(text), -1)
+		if len(all) < minBlocks {
+			t.Errorf("%s: %d, want %d", page, len(all), minBlocks)
+		}
+		for i, m := range all {
+			l, err := configs.ReadFile(file(t, fmt.Sprintf("%d.yaml", i), m[1]))
+			if err == nil {
+				_, err = configs.Merge(builtin(t, "mini"), l)
+			}
+			if err != nil {
+				t.Errorf("%s: %v\n%s", page, err, m[1])
+			}
+		}
+	}
 }

@@ -9,6 +9,9 @@ import (
 
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/golden"
+	"github.com/minibench/mini/internal/require"
 )
 
 // resolve reads one file on top of the batch's defaults, as -c does.
@@ -22,40 +25,6 @@ func resolve(path string) (*configs.Resolved, error) {
 		return nil, err
 	}
 	return configs.Merge(base, l)
-}
-
-func TestMigrationHints(t *testing.T) {
-	tests := []struct{ text, want string }{
-		{"agent: {whitelist_actions: [ls]}\npolicy: {whitelist_actions: [ls]}", "agent.whitelist_actions: mini calls it policy.whitelist_actions, which is also set"},
-		{"agent: {whitelist_actions: ['(?=ls)']}", "x.yaml:1: policy.whitelist_actions: entry 0: invalid or unsupported Perl syntax"},
-		{"step_limit: 3", "unknown key step_limit; step_limit belongs under agent"},
-		{"timeout: 3", "unknown key timeout; timeout belongs under model or environment"},
-		{"run: {stp_limit: 3}", "run.stp_limit; did you mean agent.step_limit?"},
-		{"model: {model_kwargs: {parallel_tool_calls: true}}", "model.model_kwargs.parallel_tool_calls: servers reject it in requests without tools"},
-		{"model: {model_class: deterministic}", "use scripted"},
-		{"model: {model_class: opnai}", "did you mean openai?"},
-		{"environment: {environment_class: dokcer}", "did you mean docker?"},
-		{"agent: {step_limit: 2.5}", `it must be a whole number, not "2.5"`},
-	}
-	for _, tt := range tests {
-		_, err := resolve(file(t, "x.yaml", tt.text))
-		if !errors.Is(err, configs.ErrConfig) || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: %v, want %q", tt.text, err, tt.want)
-		} else if strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: more than a line: %v", tt.text, err)
-		}
-	}
-	if cfg, err := resolve(file(t, "x.yaml", "agent: {step_limit: 0.}")); err != nil || cfg.Agent.StepLimit != 0 {
-		t.Errorf("a whole number, written as 0.: %v", err)
-	}
-}
-
-// parallel_tool_calls is valid with the protocol tools.
-func TestParallelToolCalls(t *testing.T) {
-	_, err := resolve(file(t, "x.yaml", "agent: {protocol: tools}\nmodel: {model_kwargs: {parallel_tool_calls: false}}"))
-	if err != nil {
-		t.Error(err)
-	}
 }
 
 func TestNamesOfConfigurations(t *testing.T) {
@@ -105,29 +74,10 @@ func TestGoTemplatesAreNotTakenForJinja(t *testing.T) {
 	}
 }
 
-func TestMissingDotHint(t *testing.T) {
-	for text, want := range map[string]string{
-		"agent: {instance_template: 'x {{issue}}'}":               "variables start with a dot: {{.issue}}",
-		"agent: {instance_template: '{{.task | length}}'}":        "use len before the value",
-		"run: {env_startup_command: 'git checkout {{version_}}'}": "a column of the row is {{.instance.version_}}",
-	} {
-		cfg, err := resolve(file(t, "x.yaml", text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = agent.New(cfg.Agent)
-		if err = cfg.Locate(err); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", text, err, want)
-		}
-	}
-}
-
 func TestAllErrorsAreReported(t *testing.T) {
 	path := file(t, "x.yaml", "agent:\n  stp_limit: 1\n  cost_limit: x\n  system_template: {file: nope}\nrun: {workers: y}\n")
 	_, err := resolve(path)
-	if got := configs.SplitErrors(err); len(got) != 4 {
-		t.Errorf("found %d mistakes: %v", len(got), got)
-	}
+	assert.Equal(t, 4, len(configs.SplitErrors(err)), "found mistakes")
 	if !strings.HasSuffix(err.Error(), "(and 3 more; mini config check shows all)") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("as one error: %v", err)
 	}
@@ -171,9 +121,7 @@ func TestPeerFiles(t *testing.T) {
 			t.Errorf("%s: notes %q, want one", tt.name, notes)
 		}
 		for _, want := range tt.unused {
-			if !strings.Contains(notes, want) {
-				t.Errorf("%s: %q is not in the note %q", tt.name, want, notes)
-			}
+			assert.Contains(t, notes, want, "%s: is not in the note", tt.name)
 		}
 		if cfg.Agent.Protocol != tt.protocol && (cfg.Agent.Protocol != "" || tt.protocol != "text") || cfg.Model.Class != tt.class || cfg.Model.Name != tt.model ||
 			cfg.Agent.TemplateEngine["instance_template"] != tt.engine || cfg.Agent.TemplateEngine["observation_template"] != tt.engine || cfg.Agent.TemplateEngine["summary_template"] != "" {
@@ -191,58 +139,25 @@ func TestPeerFiles(t *testing.T) {
 		}
 	}
 	cfg, err := resolve("testdata/peer/programbench.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if e := cfg.Environment; e.Network != "none" || e.CPUs != 20 || e.Memory != "60g" || e.User != "agent" || e.Timeout != 180 || e.Dir != "/workspace" {
 		t.Errorf("%+v", e)
 	}
 }
 
 func TestPeerKeys(t *testing.T) {
-	for _, tt := range []struct{ text, key, want, note string }{
-		{"model: {action_regex: '<a>(.*)</a>'}", "agent.action_regex", "<a>(.*)</a>", ""},
-		{"agent: {action_observation_template: '{{output}}'}", "agent.observation_template", "{{output}}", ""},
-		{"agent: {output_path: x, agent_class: default}", "agent.step_limit", "250", "agent.output_path: say -o FILE on the command line"},
-		{"model: {cost_tracking: ignore_errors}", "model.cost_tracking", "ignore_errors", ""},
-		{"model: {litellm_model_registry: f}", "model.model_class", "openai", "set model.price"},
-		{"model: {model_class: minisweagent.models.litellm_model.LitellmModel, model_name: openai/gpt-5}", "model.model_name", "openai/gpt-5", ""},
-		{"model: {model_class: openrouter_textbased, model_name: a/b}", "model.api_key_env", "OPENROUTER_API_KEY", ""},
-		{"model: {model_class: litellm, model_name: my-model}", "agent.protocol", "tools", ""},
-		{"model: {model_class: litellm_textbased, model_name: my-model}", "agent.protocol", "text", ""},
-		{"model: {model_class: anthropic, model_name: claude-x}", "agent.protocol", "text", ""},
-		{"agent: {instance_template: '{{task}} Each reply needs a tool call.', template_engine: jinja}", "agent.protocol", "tools", ""},
-		{"agent: {instance_template: '{{task}}', action_observation_template: '{{output.output}}'}\nmodel: {}", "agent.protocol", "text", ""},
-		{
-			"agent: {timeout_template: x, action_observation_template: '{{output.output}}'}", "agent.observation_template",
-			"{% if output.exception_info %}{{ output.exception_info }}\n{% endif %}{{output.output}}", "agent.timeout_template: the exception stands before",
-		},
-		{"model: {model_kwargs: {num_retries: 4}}", "model.max_tries", "5", ""},
-		{"model: {model_kwargs: {extra_headers: {X-Team: a}}}", "model.headers.X-Team", "a", ""},
-		{"model: {model_kwargs: {custom_llm_provider: openai, extra_body: {top_k: 3}}}", "model.model_kwargs.top_k", "3", ""},
-		{"model: {model_class: roulette, model_kwargs: [{model_name: openai/a}, {model_name: b}], model_name: r}", "model.route.kind", "roulette", ""},
-		{"model: {model_class: minisweagent.models.extra.roulette.InterleavingModel, model_kwargs: [{model_name: a}, {model_name: b}], sequence: [0, 1]}", "model.route.sequence", "[0 1]", ""},
-		{"model: {model_name: openai/local, model_kwargs: {api_base: 'http://localhost:1'}}", "model.model_name", "local", ""},
-		{"model: {model_kwargs: {api_base: 'http://localhost:1'}}", "model.base_url", "http://localhost:1", ""},
-		{"environment: {executable: docker, run_args: [--rm, --memory=8g, -v, 'a:b']}", "environment.memory", "8g", "environment.run_args -v a:b"},
-		{"environment: {run_args: [-e, A=b=c, --env=TOKEN_FILE]}", "environment.env.A", "b=c", ""},
-		{"environment: {run_args: [--env, TOKEN_FILE, --cap-add=SYS_PTRACE]}", "environment.forward_env", "[TOKEN_FILE]", "SYS_PTRACE: add it to the list environment.cap_add"},
-		{"environment: {executable: podman}", "environment.environment_class", "docker", "set DOCKER_HOST"},
-		{"environment: {environment_class: minisweagent.environments.docker.DockerEnvironment}", "environment.environment_class", "docker", ""},
-		{"environment: {environment_class: singularity}", "environment.environment_class", "docker", "singularity: docker is used"},
-		{"run: {task: x}", "run.workers", "1", "run.task: say -t TASK"},
-	} {
-		cfg, err := resolve(file(t, "x.yaml", tt.text))
-		if err != nil {
-			t.Errorf("%s: %v", tt.text, err)
-			continue
+	golden.Cases(t, "testdata/peerkeys.txt", func(t *testing.T, input string) string {
+		key, text, _ := strings.Cut(input, "\n")
+		path := file(t, "x.yaml", text)
+		cfg, err := resolve(path)
+		require.NoError(t, err)
+		entries, err := cfg.Entries(key)
+		if err != nil || len(entries) != 1 {
+			t.Fatalf("%s: %v, %v", key, entries, err)
 		}
-		entries, err := cfg.Entries(tt.key)
-		notes := strings.Join(cfg.Notes(), "\n")
-		if err != nil || len(entries) != 1 || fmt.Sprint(entries[0].Value) != tt.want || !strings.Contains(notes, tt.note) || tt.note == "" && notes != "" {
-			t.Errorf("%s: %v, %v, note %q; want %s and %q", tt.text, entries, err, notes, tt.want, tt.note)
-		}
-	}
+		notes := strings.ReplaceAll(strings.Join(cfg.Notes(), "; "), path, "x.yaml")
+		return fmt.Sprintf("%q, notes %q", fmt.Sprint(entries[0].Value), notes)
+	})
 }
 
 // TestTemplateEngine checks that a template keeps its engine when layers are merged.

@@ -12,14 +12,14 @@ import (
 
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 func profile(t *testing.T, name string, dirs ...string) configs.Layer {
 	t.Helper()
 	l, err := configs.ReadProfile(name, dirs...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return l
 }
 
@@ -30,9 +30,7 @@ func TestBuiltinProfilesSetEverything(t *testing.T) {
 		for _, base := range []string{"mini", "swebench"} {
 			t.Run(name+" on "+base, func(t *testing.T) {
 				cfg, err := configs.Merge(builtin(t, base), profile(t, name))
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				if _, err := agent.New(cfg.Agent); err != nil {
 					t.Error(cfg.Locate(err))
 				}
@@ -65,13 +63,9 @@ func TestBuiltinProfiles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg, err := configs.Merge(builtin(t, "swebench"), profile(t, name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			got := []any{cfg.Tools.Files, cfg.Agents.Enabled, cfg.Skills.Use, cfg.Memory.Notes, cfg.Tools.Allow, cfg.Agent.Submission}
-			if diff := cmp.Diff([]any{want.files, want.children, want.skills, want.notes, want.allow, want.submission}, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Equal(t, []any{want.files, want.children, want.skills, want.notes, want.allow, want.submission}, got, "the result")
 		})
 	}
 }
@@ -79,17 +73,11 @@ func TestBuiltinProfiles(t *testing.T) {
 // The profile benchmark equals the defaults of a batch.
 func TestBenchmarkChangesNothing(t *testing.T) {
 	plain, err := configs.Merge(builtin(t, "swebench"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cfg, err := configs.Merge(builtin(t, "swebench"), profile(t, "benchmark"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cfg.Agent.Protocol = plain.Agent.Protocol // "text" is what "" means
-	if diff := cmp.Diff(plain.Config, cfg.Config); diff != "" {
-		t.Errorf("(-plain +benchmark):\n%s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff(plain.Config, cfg.Config), "(-plain +benchmark)")
 }
 
 func TestProfilesAreListed(t *testing.T) {
@@ -98,14 +86,10 @@ func TestProfilesAreListed(t *testing.T) {
 		"coder.yaml": "# Mine.\nagent: {step_limit: 7}\n", "fast.yaml": "agent: {step_limit: 1}\n",
 		"notes.txt": "# no profile\n",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	all, err := configs.Profiles(dir, filepath.Join(dir, "nowhere"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var got []string
 	for _, p := range all {
 		got = append(got, p.Name)
@@ -116,13 +100,9 @@ func TestProfilesAreListed(t *testing.T) {
 			t.Errorf("%s is about %q", p.Name, p.Description)
 		}
 	}
-	if diff := cmp.Diff([]string{"benchmark", "coder", "fast", "reviewer"}, got); diff != "" {
-		t.Error(diff)
-	}
+	assert.Equal(t, []string{"benchmark", "coder", "fast", "reviewer"}, got, "the result")
 	cfg, err := configs.Merge(builtin(t, "mini"), profile(t, "coder", dir))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if o, _ := cfg.Origin("agent.step_limit"); cfg.Agent.StepLimit != 7 || o.String() != filepath.Join(dir, "coder.yaml")+":2" {
 		t.Errorf("%d from %s: the user's profile must override the built-in one", cfg.Agent.StepLimit, o)
 	}
@@ -130,9 +110,7 @@ func TestProfilesAreListed(t *testing.T) {
 
 func TestReadProfileRefuses(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "typo.yaml"), []byte("agent:\n  stp_limit: 1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "typo.yaml"), []byte("agent:\n  stp_limit: 1\n"), 0o600))
 	for name, want := range map[string]string{
 		"codr":                      "--profile codr: unknown profile; did you mean coder?",
 		"bench":                     "did you mean benchmark?",
@@ -153,23 +131,13 @@ func TestReadProfileRefuses(t *testing.T) {
 // A subagent with a profile has its parent's settings, except those that the profile sets.
 func TestWith(t *testing.T) {
 	limit, err := configs.ParseSetting("-c", "agent.step_limit", "9")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	name, err := configs.ParseSetting("-m", "model.model_name", "a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	parent, err := configs.Merge(builtin(t, "mini"), profile(t, "coder"), limit, name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	child, err := parent.With(profile(t, "reviewer"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	got := []any{child.Agent.StepLimit, child.Model.Name, child.Memory.Notes, child.Agents.Enabled, parent.Agent.StepLimit, parent.Memory.Notes}
-	if diff := cmp.Diff([]any{60, "a", "off", false, 9, "workspace"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Equal(t, []any{60, "a", "off", false, 9, "workspace"}, got, "the result")
 }

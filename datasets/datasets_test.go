@@ -5,12 +5,14 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/golden"
+	"github.com/minibench/mini/internal/require"
 )
 
 func read(t *testing.T, name, text string) (datasets.Set, error) {
@@ -36,15 +38,11 @@ func TestRead(t *testing.T) {
 				name += ".jsonl"
 			}
 			set, err := read(t, name, text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			in := set.Instances[0]
 			got := []any{len(set.Instances), in.ID, in.ProblemStatement, in.FailToPass, in.PassToPass, in.Version, len(set.Sources[0].SHA256)}
 			want := []any{1, "a__b-1", "p", []string{"t::x "}, []string{"y", "y"}, "12.5", 64}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("row (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, want, got, "row")
 		})
 	}
 }
@@ -61,16 +59,13 @@ func TestColumnsOfOtherTypes(t *testing.T) {
 			row := `{"instance_id":"a__b-1","problem_statement":"NaN -Infinity",` + columns + `}`
 			for _, text := range []string{row, "[" + row + "," + strings.Replace(row, "b-1", "b-2", 1) + "]"} {
 				set, err := read(t, "x.jsonl", text)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				in := set.Instances[0]
 				if in.ID != "a__b-1" || in.ProblemStatement != "NaN -Infinity" || len(in.FailToPass) > 0 || in.Version != "" {
 					t.Errorf("read %+v", in)
 				}
-				if _, err := json.Marshal(in.Row); err != nil {
-					t.Error(err)
-				}
+				_, err = json.Marshal(in.Row)
+				assert.NoError(t, err)
 				if name == "NaN in texts" && in.Hints != `NaN, "NaN" \` {
 					t.Errorf("hints %q", in.Hints)
 				}
@@ -80,45 +75,13 @@ func TestColumnsOfOtherTypes(t *testing.T) {
 }
 
 func TestReadNamesTheRow(t *testing.T) {
-	ok := func(id string) string { return `{"instance_id":"` + id + `","problem_statement":""}` }
-	tests := []struct{ name, text, want string }{
-		{"not JSON", ok("a") + "\n{", "x.jsonl: row 2: not JSON"},
-		{"one object", "{\n  \"instance_id\": \"a\"\n}", "an object over several lines; use one row per line"},
-		{"not an object", "[1]", "x.jsonl: row 1: it must be an object, not a number"},
-		{"null", "null", "row 1: not an object"},
-		{"wrong kind", `{"instance_id":7}`, "row 1: instance_id: it must be a string, not a number"},
-		{"tests", `{"instance_id":"a","problem_statement":"","FAIL_TO_PASS":"x"}`, "row 1: FAIL_TO_PASS: it must be a list of strings"},
-		{"no id", `{"problem_statement":""}`, "row 1: instance_id is missing"},
-		{"SWE-bench Pro V1", `{"instance_id":"instance_a__b-1","problem_statement":"","dockerhub_tag":"a.b-1"}`, "row of SWE-bench Pro V1 (dockerhub_tag), which is superseded and which mini does not run; use the tasks of V2"},
-		{"a problem that is NaN", `{"instance_id":"a","problem_statement":NaN}`, `row 1: problem_statement is missing (instance "a")`},
-		{"no problem", `{"instance_id":"a"}`, `row 1: problem_statement is missing (instance "a")`},
-		{"twice", ok("a") + "\n" + ok("b") + "\n" + ok("a"), `rows 1 and 3 have the same instance_id "a"`},
-		{"a list that does not end", "[" + ok("a"), "after row 1: the list is not closed"},
-		{"empty", "", "x.jsonl: no rows"},
-		{"empty list", "[]", "no rows"},
-		{"up", ok("../x"), "has a slash"},
-		{"slash", ok("a/b"), "has a slash"},
-		{"backslash", ok(`a\\b`), "has a slash"},
-		{"NUL", ok(`a\u0000b`), "has an unprintable character"},
-		{"escape", ok(`a\u001b[2J`), "has an unprintable character"},
-		{"dot", ok(".."), "starts with ."},
-		{"flag", ok("-rf"), "starts with . or -"},
-		{"long", ok(strings.Repeat("x", 201)), "longer than 200"},
-		{"a file of the run", ok("Preds.json"), "is the name of a file of the run"},
-		{"a folder of the run", ok("verdicts"), "is the name of a file of the run"},
-		{"reordering", ok("a\u202eb"), "has an unprintable character"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			_, err := read(t, "x.jsonl", tt.text)
-			if err == nil || !errors.Is(err, datasets.ErrData) || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("got %v, want %q", err, tt.want)
-			}
-			if err != nil && strings.ContainsAny(err.Error(), "\n\x1b\x00") {
-				t.Errorf("unsafe for a terminal: %q", err)
-			}
-		})
-	}
+	golden.Cases(t, "testdata/badrows.txt", func(t *testing.T, input string) string {
+		_, err := read(t, "x.jsonl", strings.TrimSuffix(input, "\n"))
+		if !errors.Is(err, datasets.ErrData) || strings.ContainsAny(err.Error(), "\n\x1b\x00\u202e") {
+			t.Fatalf("%q, want an error of the data, safe for a terminal", err)
+		}
+		return err.Error()
+	})
 }
 
 // TestReadOtherFormats reads common files of other formats: the error names the
@@ -167,12 +130,8 @@ func TestImageName(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			set, err := read(t, "x.jsonl", `{"instance_id":"Automattic__wp-calypso-1","problem_statement":"",`+tt.row+`}`)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := set.Instances[0].ImageName(); got != tt.want {
-				t.Errorf("image %q, want %q", got, tt.want)
-			}
+			require.NoError(t, err)
+			assert.Equal(t, tt.want, set.Instances[0].ImageName(), "image")
 		})
 	}
 }
@@ -189,4 +148,44 @@ func load(t *testing.T, paths ...string) (datasets.Set, error) {
 		sources = append(sources, src)
 	}
 	return datasets.Load(t.Context(), sources, datasets.AllRows)
+}
+
+// FuzzRead checks that any input gives rows whose ids are safe as file names, or an error
+// that names the file.
+func FuzzRead(f *testing.F) {
+	for _, s := range []string{
+		row, "[" + row + "]", "null", `{"instance_id":"a/b"}`, "[[[", `{"FAIL_TO_PASS":""}`,
+		`{"instance_id":"a","x":{"instance_id":"b","y":["}",{}]},"problem_statement":"\\\"","instance_id":"c"}`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if bytes.HasPrefix(data, []byte("PAR1")) {
+			t.Skip("the library reads parquet files")
+		}
+		checkSafe(t, data)
+	})
+}
+
+// checkSafe reads data and checks the rows or the error.
+func checkSafe(t *testing.T, data []byte) {
+	t.Helper()
+	set, err := read(t, "x", string(data))
+	if err != nil {
+		if !strings.HasPrefix(err.Error(), "x: ") || !errors.Is(err, datasets.ErrData) {
+			t.Errorf("error without the file: %v", err)
+		}
+		return
+	}
+	for _, in := range set.Instances {
+		if in.ID == "" || in.ID != filepath.Base(in.ID) || strings.HasPrefix(in.ID, ".") || strings.ContainsRune(in.ID, 0) {
+			t.Errorf("unsafe id %q", in.ID)
+		}
+		for name, raw := range in.Row {
+			if !json.Valid(raw) {
+				t.Errorf("column %q is not JSON: %.100q", name, raw)
+			}
+		}
+		in.Fields()
+	}
 }

@@ -10,7 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/internal/assert"
 	"github.com/minibench/mini/internal/corpustest"
+	"github.com/minibench/mini/internal/require"
 )
 
 // TestOfficialRows loads the official datasets, if the real data is present.
@@ -18,16 +20,10 @@ func TestOfficialRows(t *testing.T) {
 	for file, n := range map[string]int{"verified": 500, "lite": 300, "multilingual": 300, "multimodal-dev": 102} {
 		t.Run(file, func(t *testing.T) {
 			set, err := load(t, corpustest.RealData(t, "swebench/"+file+".jsonl.gz"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(set.Instances) != n {
-				t.Errorf("%d rows, want %d", len(set.Instances), n)
-			}
+			require.NoError(t, err)
+			assert.Equal(t, n, len(set.Instances), "rows")
 			for _, in := range set.Instances {
-				if in.ImageName() != datasets.OfficialImage(in.ID) {
-					t.Errorf("%s: the row's image is %s, the rule gives %s", in.ID, in.ImageName(), datasets.OfficialImage(in.ID))
-				}
+				assert.Equal(t, datasets.OfficialImage(in.ID), in.ImageName(), "%s: the row's image", in.ID)
 				if len(in.FailToPass)+len(in.PassToPass) == 0 || in.Fields()["repo"] != in.Repo {
 					t.Errorf("%s: columns are missing", in.ID)
 				}
@@ -47,18 +43,14 @@ func TestOfficialParquet(t *testing.T) {
 		t.Fatalf("%d rows in test, %d as lines, %d in dev; want 300, 300, 23", len(test), len(lines), len(dev))
 	}
 	for id, want := range lines {
-		if diff := cmp.Diff(want, test[id]); diff != "" {
-			t.Errorf("%s (-lines +parquet):\n%.2000s", id, diff)
-		}
+		assert.NoDiff(t, cmp.Diff(want, test[id]), "%s (-lines +parquet)", id)
 	}
 	columns := slices.Sorted(maps.Keys(test["astropy__astropy-12907"]))
 	for id, row := range dev {
 		if _, ok := lines[id]; ok {
 			t.Errorf("%s is in both splits", id)
 		}
-		if diff := cmp.Diff(columns, slices.Sorted(maps.Keys(row))); diff != "" {
-			t.Errorf("%s: columns (-test +dev):\n%s", id, diff)
-		}
+		assert.NoDiff(t, cmp.Diff(columns, slices.Sorted(maps.Keys(row))), "%s: columns (-test +dev)", id)
 	}
 	t.Logf("columns: %v", columns)
 }
@@ -67,24 +59,32 @@ func TestOfficialParquet(t *testing.T) {
 func rowsOf(t *testing.T, path string) map[string]map[string]any {
 	t.Helper()
 	src, err := datasets.Local(path, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	rows := map[string]map[string]any{}
 	loaded, err := datasets.Load(t.Context(), []datasets.Source{src}, datasets.AllRows)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, in := range loaded.Instances {
 		data, err := in.JSON()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var row map[string]any
-		if err := json.Unmarshal(data, &row); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal(data, &row))
 		rows[in.ID] = row
 	}
 	return rows
+}
+
+func TestRepoOf(t *testing.T) {
+	for id, want := range map[string]string{
+		"django__django-11099":                  "django/django",
+		"Chartjs__Chart.js-10301":               "Chartjs/Chart.js",
+		"002-cost_2_1__sympy__sympy-21379":      "sympy/sympy",
+		"000-cost_2_3__pylint-dev__pylint-7228": "pylint-dev/pylint",
+		"verified/pylint-dev__pylint-7228":      "pylint-dev/pylint",
+		"pylint-dev__pylint-7228.1":             "",
+		"pylint-7228":                           "",
+		"getmoto__moto.694ce1f4.pr_7331":        "",
+		"demo__":                                "", "__a-1": "", "a__-1": "", "": "",
+	} {
+		assert.Equal(t, want, datasets.RepoOf(id), "RepoOf(%q)", id)
+	}
 }

@@ -20,6 +20,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 // table returns a parquet file with these rows, in row groups of two.
@@ -53,12 +55,8 @@ func plainRows(n int) []plainRow {
 func write(t testing.TB, dir, name string, data []byte) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(t, os.WriteFile(path, data, 0o644))
 	return path
 }
 
@@ -73,9 +71,7 @@ func TestParquet(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := write(t, t.TempDir(), "cached-under-any-name.parquet", table(t, plainRows(101), option))
 			set, err := load(t, path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			for i, in := range set.Instances {
 				got := []any{in.ID, in.ProblemStatement, in.FailToPass, in.Hints, string(in.Row["hints_text"])}
 				want := []any{fmt.Sprintf("a__b-%d", i), "p", []string{"x", fmt.Sprint(i)}, "", "null"}
@@ -131,9 +127,7 @@ func TestParquetKinds(t *testing.T) {
 		Lists: [][]int32{{1, 2}, {}, {3}}, Groups: []inner{{A: 1}, {A: 2, B: []string{"y", "z"}}}, Bare: []string{"b", "c"},
 	}
 	set, err := datasets.Load(t.Context(), []datasets.Source{datasets.Embedded("kinds", table(t, []kinds{row}))}, datasets.AllRows)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := map[string]string{
 		"yes": "true", "small": "-7", "unsign": "18446744073709551615", "exact": "-9223372036854775807",
 		"float": "0.1", "double": "1e+300", "nan": "null",
@@ -148,9 +142,7 @@ func TestParquetKinds(t *testing.T) {
 	for name, raw := range set.Instances[0].Row {
 		got[name] = string(raw)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("columns (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, want, got, "columns")
 }
 
 // TestParquetOldLists reads the forms of lists that older writers used.
@@ -180,12 +172,8 @@ func TestParquetOldLists(t *testing.T) {
 				t.Fatal(err)
 			}
 			set, err := read(t, "old", b.String())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := string(set.Instances[0].Row["list"]); got != tt.want {
-				t.Errorf("got %s, want %s", got, tt.want)
-			}
+			require.NoError(t, err)
+			assert.Equal(t, tt.want, string(set.Instances[0].Row["list"]))
 		})
 	}
 }
@@ -295,9 +283,7 @@ func TestLargeStatistics(t *testing.T) {
 func readSome(t *testing.T, data, slice string) (datasets.Set, error) {
 	t.Helper()
 	src, err := datasets.Local(write(t, t.TempDir(), "x.parquet", []byte(data)), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return datasets.Load(t.Context(), []datasets.Source{src}, datasets.Selection{Slice: slice}.Apply)
 }
 
@@ -305,9 +291,7 @@ func readSome(t *testing.T, data, slice string) (datasets.Set, error) {
 func TestFewRowsTakeLittleMemory(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.parquet")
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	w := parquet.NewGenericWriter[plainRow](f, parquet.MaxRowsPerRowGroup(5000), parquet.Compression(&parquet.Uncompressed))
 	long := make([]byte, 4000)
 	for i := range 20_000 {
@@ -317,9 +301,7 @@ func TestFewRowsTakeLittleMemory(t *testing.T) {
 			t.Fatal(err, writeErr)
 		}
 	}
-	if err := errors.Join(w.Close(), f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(w.Close(), f.Close()))
 	heap := func() uint64 {
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
@@ -337,9 +319,7 @@ func TestFewRowsTakeLittleMemory(t *testing.T) {
 		return nil
 	})
 	src, err := datasets.Local(path, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	set, err := datasets.Load(t.Context(), []datasets.Source{src}, datasets.Selection{Slice: "::4000"}.Apply)
 	cancel()
 	_ = g.Wait() // returns no error

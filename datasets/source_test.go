@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 // line returns a row as a line of JSON.
@@ -48,9 +50,7 @@ func TestLocal(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			src, err := datasets.Local(filepath.Join(files(t, tt.files), tt.path), tt.split)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			for range 2 { // a source can be read several times
 				set, err := datasets.Load(t.Context(), []datasets.Source{src}, datasets.NoRows)
 				if got := fmt.Sprint(src.Split, " ", set.IDs); err != nil || got != tt.want {
@@ -136,9 +136,7 @@ func TestLinksToFilesAreFollowed(t *testing.T) {
 	if err != nil || len(set.Instances) != 1 {
 		t.Errorf("%d rows, %v", len(set.Instances), err)
 	}
-	if err := os.Remove(filepath.Join(dir, "blobs", "0a1b")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(filepath.Join(dir, "blobs", "0a1b")))
 	if _, err := load(t, dir); !errors.Is(err, datasets.ErrData) || !strings.Contains(err.Error(), "a broken link") {
 		t.Errorf("dangling: %v", err)
 	}
@@ -149,21 +147,15 @@ func TestSourceInfo(t *testing.T) {
 	one, two := line("a")+"\n \n", zipped(t, line("b"))
 	dir := files(t, map[string]string{"data/test-00000-of-00002.jsonl": one, "data/test-00001-of-00002.jsonl.gz": two, "rows.jsonl": one})
 	set, err := load(t, dir, filepath.Join(dir, "rows.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	// The output of `cd DIR && sha256sum data/test-*`.
 	printed := sum(one) + "  data/test-00000-of-00002.jsonl\n" + sum(two) + "  data/test-00001-of-00002.jsonl.gz\n"
 	want := []datasets.SourceInfo{
 		{Name: dir, Split: "test", SHA256: sum(printed), Files: 2, Rows: 2},
 		{Name: filepath.Join(dir, "rows.jsonl"), SHA256: sum(one), Files: 1, Rows: 1},
 	}
-	if diff := cmp.Diff(want, set.Sources); diff != "" {
-		t.Errorf("sources (-want +got):\n%s", diff)
-	}
-	if len(set.IDs) != 2 {
-		t.Errorf("%d rows, want the 2 different ones", len(set.IDs))
-	}
+	assert.Equal(t, want, set.Sources, "sources")
+	assert.Equal(t, 2, len(set.IDs), "rows, want the 2 different ones")
 }
 
 func TestCancelledLoad(t *testing.T) {
@@ -171,8 +163,109 @@ func TestCancelledLoad(t *testing.T) {
 	cause := errors.New("enough")
 	cancel(cause)
 	for _, text := range []string{line("a") + line("b"), "[" + line("a") + "]", string(table(t, plainRows(2)))} {
-		if _, err := datasets.Load(ctx, []datasets.Source{datasets.Embedded("x", []byte(text))}, datasets.NoRows); !errors.Is(err, cause) {
-			t.Errorf("%.20q: %v", text, err)
+		_, err := datasets.Load(ctx, []datasets.Source{datasets.Embedded("x", []byte(text))}, datasets.NoRows)
+		assert.ErrorIs(t, err, cause, "%.20q", text)
+	}
+}
+
+// both loads two sources with one row each; a and b are further columns of the rows.
+func both(t *testing.T, a, b string) (datasets.Set, error) {
+	t.Helper()
+	source := func(name, columns string) datasets.Source {
+		return datasets.Embedded(name, fmt.Appendf(nil, `{"instance_id":"i","problem_statement":"p"%s}`, columns))
+	}
+	return datasets.Load(t.Context(), []datasets.Source{source("one", a), source("two", b)}, datasets.AllRows)
+}
+
+func TestMergeEqualRows(t *testing.T) {
+	for name, tt := range map[string]struct{ a, b, column, want string }{
+		"the same":               {`,"x":1`, `,"x":1`, "x", "1"},
+		"one has more":           {``, `,"x":1`, "x", "1"},
+		"the other has more":     {`,"x":1`, ``, "x", "1"},
+		"null is nothing":        {`,"x":null`, `,"x":1`, "x", "1"},
+		"nothing is null":        {`,"x":1`, `,"x": null`, "x", "1"},
+		"order of keys":          {`,"x":{"a":1,"b":[{"c":2,"d":3}]}`, `,"x":{"b":[{"d":3,"c":2}],"a":1}`, "x", `{"a":1,"b":[{"c":2,"d":3}]}`},
+		"spelling of a string":   {`,"x":"é"`, `,"x":"\u00e9"`, "x", `"é"`},
+		"spelling of a number":   {`,"x":1500`, `,"x":1.50e3`, "x", "1500"},
+		"zero":                   {`,"x":0`, `,"x":-0.00E+7`, "x", "0"},
+		"a fraction":             {`,"x":0.05`, `,"x":5e-2`, "x", "0.05"},
+		"a list of tests":        {`,"FAIL_TO_PASS":["a","b"]`, `,"FAIL_TO_PASS":"[\"a\", \"b\"]"`, "FAIL_TO_PASS", `["a","b"]`},
+		"an empty list of tests": {`,"PASS_TO_PASS":[]`, `,"PASS_TO_PASS":""`, "PASS_TO_PASS", `[]`},
+		"version as a number":    {`,"version":"1.2"`, `,"version":1.2`, "version", `"1.2"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set, err := both(t, tt.a, tt.b)
+			require.NoError(t, err)
+			if len(set.Instances) != 1 || len(set.IDs) != 1 || string(set.Instances[0].Row[tt.column]) != tt.want {
+				t.Errorf("%d rows, %s; want %s", len(set.IDs), set.Instances[0].Row[tt.column], tt.want)
+			}
+		})
+	}
+}
+
+func TestMergeRefusesRowsThatDiffer(t *testing.T) {
+	for name, tt := range map[string]struct{ a, b, column string }{
+		"a string":                {`,"patch":"x"`, `,"patch":"y"`, "patch"},
+		"the first of several":    {`,"b":1,"a":1`, `,"b":2,"a":2`, "a"},
+		"sign":                    {`,"x":1`, `,"x":-1`, "x"},
+		"power":                   {`,"x":10`, `,"x":100`, "x"},
+		"a power beyond bounds":   {`,"x":1e99999999999999999999`, `,"x":2e99999999999999999999`, "x"},
+		"number and text":         {`,"x":1`, `,"x":"1"`, "x"},
+		"a list as text":          {`,"x":["a"]`, `,"x":"[\"a\"]"`, "x"},
+		"order of a list":         {`,"PASS_TO_PASS":["a","b"]`, `,"PASS_TO_PASS":["b","a"]`, "PASS_TO_PASS"},
+		"length of a list":        {`,"x":[1]`, `,"x":[1,1]`, "x"},
+		"keys":                    {`,"x":{"a":1}`, `,"x":{"b":1}`, "x"},
+		"deep below":              {`,"x":[{"a":[1]}]`, `,"x":[{"a":[2]}]`, "x"},
+		"false and nothing":       {`,"x":false`, `,"x":""`, "x"},
+		"version in another form": {`,"version":"1.10"`, `,"version":1.1`, "version"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := both(t, tt.a, tt.b)
+			want := "instance i differs between one and two: column " + tt.column + ";"
+			if !errors.Is(err, datasets.ErrData) || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, want %q", err, want)
+			}
+		})
+	}
+}
+
+func TestMergeOrderAndSelection(t *testing.T) {
+	source := func(name string, ids ...string) datasets.Source {
+		var text strings.Builder
+		for _, id := range ids {
+			text.WriteString(line(id))
 		}
+		return datasets.Embedded(name, []byte(text.String()))
+	}
+	different := datasets.Embedded("three", []byte(`{"instance_id":"b","problem_statement":"another"}`))
+	sources := []datasets.Source{source("one", "b", "a"), source("two", "c", "a"), different}
+	set, err := datasets.Load(t.Context(), sources, datasets.Selection{Filter: "a|c"}.Apply) // without b, whose rows differ
+	require.NoError(t, err)
+	var ids []string
+	for _, in := range set.Instances {
+		ids = append(ids, in.ID)
+	}
+	if diff := cmp.Diff([]string{"a", "c"}, ids); diff != "" || len(set.IDs) != 3 {
+		t.Errorf("%d rows (-want +got):\n%s", len(set.IDs), diff)
+	}
+	_, err = datasets.Load(t.Context(), sources, datasets.AllRows)
+	assert.ErrorIs(t, err, datasets.ErrData, "with b")
+}
+
+func TestInstanceJSON(t *testing.T) {
+	set, err := read(t, "x", `{"problem_statement":"<&>","z":{"b":1.50,"a":2},"instance_id":"i"}`)
+	require.NoError(t, err)
+	got, err := set.Instances[0].JSON()
+	const want = `{
+  "instance_id": "i",
+  "problem_statement": "<&>",
+  "z": {
+    "a": 2,
+    "b": 1.50
+  }
+}
+`
+	if diff := cmp.Diff(want, string(got)); diff != "" || err != nil {
+		t.Errorf("JSON (-want +got), %v:\n%s", err, diff)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/minibench/mini/internal/assert"
 	"github.com/minibench/mini/model"
 )
 
@@ -96,5 +97,18 @@ func TestAddUsage(t *testing.T) {
 	want := model.Usage{Prompt: 2, Completion: 4, CacheRead: 6, CacheWrite: 8, CacheWriteHour: 10, Reasoning: 12, Unpriced: 14}
 	if got := u.Add(u); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+func TestEstimateTokens(t *testing.T) {
+	for text, want := range map[string]int64{"": 0, "a": 1, "hello": 2, "\xff\xfe\xfd\xfc": 2, "1234567": 2, "12345678": 3} {
+		assert.Equal(t, want, model.EstimateTextTokens(text), "%q: tokens", text)
+	}
+	got := model.EstimateTokens([]model.Message{
+		{Role: model.User, Content: "hello"},
+		{Images: []model.Image{{}}, ToolCalls: []model.ToolCall{{Name: "bash", Arguments: `{"command":"ls"}`}}},
+	})
+	if want := int64(4+2) + 4 + 1000 + 4 + 2 + 5; got != want {
+		t.Errorf("%d tokens, want %d", got, want)
 	}
 }

@@ -6,26 +6,22 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 )
 
 func TestFold(t *testing.T) {
 	tr, err := trajectories.Fold(trajectories.Read(writeSample(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var causes []trajectories.Cause
 	for _, e := range tr.Entries {
 		causes = append(causes, e.Cause)
 	}
 	want := []trajectories.Cause{"prompt", "prompt", "reply", "format_error", "reply", "observation"}
-	if diff := cmp.Diff(want, causes); diff != "" {
-		t.Errorf("entries (-want +got):\n%s", diff)
-	}
-	if got := tr.Header.InstanceID; got != "demo__a-1" {
-		t.Errorf("instance %q", got)
-	}
+	assert.Equal(t, want, causes, "entries")
+	assert.Equal(t, "demo__a-1", tr.Header.InstanceID, "instance")
 	bad, good := tr.Entries[2], tr.Entries[4]
 	if bad.Call == nil || bad.Call.Cost != 0.25 || bad.Executions != nil {
 		t.Errorf("the reply with the format error: %+v", bad)
@@ -43,9 +39,7 @@ func TestFold(t *testing.T) {
 func TestExecutions(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
 	j, err := trajectories.Create(path, trajectories.Header{InstanceID: "a"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	reply := trajectories.Message{
 		Message: model.Message{Role: model.Assistant}, Cause: trajectories.CauseReply, Actions: []string{"one", "two", "three"},
 	}
@@ -63,9 +57,7 @@ func TestExecutions(t *testing.T) {
 	add(t, j, trajectories.TypeResume, trajectories.Resume{Record: 8})
 	add(t, j, trajectories.TypeExecution, trajectories.Execution{Command: "three"})
 	tr, err := trajectories.Fold(trajectories.Read(path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(tr.SetupExecutions) != 1 || tr.SetupExecutions[0].Command != "pip install" || tr.SetupExecutions[0].ObservationEntry != -1 {
 		t.Errorf("set-up %+v", tr.SetupExecutions)
 	}
@@ -79,9 +71,7 @@ func TestExecutions(t *testing.T) {
 	for _, ran := range tr.Entries[0].Executions {
 		entries = append(entries, ran.ObservationEntry)
 	}
-	if diff := cmp.Diff([]int{1, 2, -1}, entries); diff != "" {
-		t.Errorf("observations of commands (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, []int{1, 2, -1}, entries, "observations of commands")
 }
 
 // TestContexts checks that a context is stored with the reply of its call, and
@@ -89,9 +79,7 @@ func TestExecutions(t *testing.T) {
 func TestContexts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
 	j, err := trajectories.Create(path, trajectories.Header{InstanceID: "a"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	sent := func(record int) trajectories.PromptContext {
 		return trajectories.PromptContext{Sent: []trajectories.ContextPart{{From: record, To: record}}}
 	}
@@ -105,9 +93,7 @@ func TestContexts(t *testing.T) {
 	add(t, j, trajectories.TypeCall, trajectories.Call{Cost: 2})
 	add(t, j, trajectories.TypeMessage, reply)
 	tr, err := trajectories.Fold(trajectories.Read(path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if c := tr.Entries[0].Context; c == nil || c.Sent[0].From != 2 || tr.Entries[1].Context != nil {
 		t.Errorf("contexts %v, %v", c, tr.Entries[1].Context)
 	}
@@ -117,5 +103,22 @@ func TestContexts(t *testing.T) {
 	}
 	if diff := cmp.Diff([]int{2, 3}, others); diff != "" || len(tr.FailedCalls) != 1 {
 		t.Errorf("others (-want +got):\n%s", diff)
+	}
+}
+
+// TestChildrenByExecution has a set-up command and a command of a reply that start
+// children.
+func TestChildrenByExecution(t *testing.T) {
+	newExecution := func(record int, journal string) trajectories.Execution {
+		c := trajectories.ToolCall{Record: record - 1, Name: "delegate", Details: []byte(`{"children":[{"child":1,"journal":"` + journal + `"}]}`)}
+		return trajectories.Execution{Record: record, ToolCalls: []trajectories.ToolCall{c}}
+	}
+	tr := trajectories.Attempt{
+		SetupExecutions: []trajectories.Execution{newExecution(3, "a")},
+		Entries:         []trajectories.Entry{{Executions: []trajectories.Execution{newExecution(7, "b")}}},
+	}
+	results := tr.ChildrenByExecution()
+	if len(results[3]) != 1 || len(results[7]) != 1 || results[3][0].Journal != "a" || results[7][0].Journal != "b" {
+		t.Errorf("%+v", results)
 	}
 }

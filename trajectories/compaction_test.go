@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 )
@@ -104,9 +106,7 @@ func readPrompts(t *testing.T, records iter.Seq2[trajectories.Record, error]) []
 	t.Helper()
 	var all []string
 	for p, err := range trajectories.Prompts(records) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		all = append(all, joinContents(p.Messages))
 	}
 	return all
@@ -122,9 +122,7 @@ func joinContents(messages []model.Message) string {
 
 func TestPromptsAfterCompactions(t *testing.T) {
 	p := compactedAttempt()
-	if diff := cmp.Diff(wantPrompts, readPrompts(t, p.all())); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff(wantPrompts, readPrompts(t, p.all())), "(-want +got)")
 }
 
 // TestAttemptsAfterCompactions checks that an attempt and its records have the prompt
@@ -132,12 +130,8 @@ func TestPromptsAfterCompactions(t *testing.T) {
 func TestAttemptsAfterCompactions(t *testing.T) {
 	p := compactedAttempt()
 	tr, err := trajectories.Fold(p.all())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(tr.Compactions) != 3 {
-		t.Errorf("%d compactions hold, want 3", len(tr.Compactions))
-	}
+	require.NoError(t, err)
+	assert.Equal(t, 3, len(tr.Compactions), "compactions")
 	var got []string
 	var records []int
 	for i, e := range tr.Entries {
@@ -163,14 +157,10 @@ func TestAttemptsAfterCompactions(t *testing.T) {
 		got = append(got, joinContents(sent))
 	}
 	want := slices.Delete(slices.Clone(wantPrompts), 3, 4) // the reply to the fourth prompt is abandoned
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("by contexts (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, want, got, "by contexts")
 	// The failed call comes last.
 	gotPrompts := readPrompts(t, tr.Records())
-	if diff := cmp.Diff(want, gotPrompts[:len(gotPrompts)-1]); diff != "" {
-		t.Errorf("by the records of the attempt (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, want, gotPrompts[:len(gotPrompts)-1], "by the records of the attempt")
 }
 
 // TestTrajAfterCompactions checks that a .traj.json has the whole conversation, the number
@@ -179,12 +169,8 @@ func TestTrajAfterCompactions(t *testing.T) {
 	p := compactedAttempt()
 	dir := t.TempDir()
 	journal, out := filepath.Join(dir, "journal.jsonl"), filepath.Join(dir, "a.traj.json")
-	if err := trajectories.WriteJournal(journal, p.all()); err != nil {
-		t.Fatal(err)
-	}
-	if err := trajectories.WriteTrajFile(journal, out); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, trajectories.WriteJournal(journal, p.all()))
+	require.NoError(t, trajectories.WriteTrajFile(journal, out))
 	var traj struct {
 		Info struct {
 			Stats struct {
@@ -198,21 +184,15 @@ func TestTrajAfterCompactions(t *testing.T) {
 		}
 	}
 	data, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(data, &traj); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(data, &traj))
 	var counts []int
 	for _, m := range traj.Messages {
 		if m.Role == "assistant" {
 			counts = append(counts, m.Extra.Compactions)
 		}
 	}
-	if diff := cmp.Diff([]int{0, 0, 1, 2, 2, 3}, counts); diff != "" {
-		t.Errorf("compactions before each reply (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, []int{0, 0, 1, 2, 2, 3}, counts, "compactions before each reply")
 	if traj.Info.Stats.Cost != 12 || traj.Info.Stats.Calls != 7 {
 		t.Errorf("%d calls for %v", traj.Info.Stats.Calls, traj.Info.Stats.Cost)
 	}
@@ -234,12 +214,9 @@ func TestHostileCompactions(t *testing.T) {
 					p[i].Data = json.RawMessage(`{"policy":"p","replaced":` + replaced + `}`)
 				}
 			}
-			if n := len(readPrompts(t, p.all())); n != len(wantPrompts) {
-				t.Errorf("%d prompts", n)
-			}
-			if _, err := trajectories.Fold(p.all()); err != nil {
-				t.Error(err)
-			}
+			assert.Equal(t, len(wantPrompts), len(readPrompts(t, p.all())), "prompts")
+			_, err := trajectories.Fold(p.all())
+			assert.NoError(t, err)
 		})
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/model"
 )
 
@@ -84,9 +85,7 @@ func testRecord(i int) (Type, any) {
 // being written, and that the journal can be reopened.
 func TestKilledDuringWrite(t *testing.T) {
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	dir := t.TempDir()
 	for i := range 200 {
 		path := filepath.Join(dir, strconv.Itoa(i))
@@ -99,12 +98,8 @@ func TestKilledDuringWrite(t *testing.T) {
 			t.Fatalf("the writer was not killed: %v\n%s", err, out)
 		}
 		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(data) != size {
-			t.Fatalf("killed with %d bytes in the file, want %d", len(data), size)
-		}
+		require.NoError(t, err)
+		require.Equal(t, size, len(data), "bytes in the file of the killed")
 		checkAfterCrash(t, path, bytes.Count(data, []byte("\n")), bytes.LastIndexByte(data, '\n')+1)
 	}
 }
@@ -114,9 +109,7 @@ func TestKilledDuringWrite(t *testing.T) {
 func checkAfterCrash(t *testing.T, path string, lines, completeBytes int) {
 	t.Helper()
 	before, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	n := 0
 	for r, err := range Read(path) {
 		if err != nil {
@@ -137,30 +130,21 @@ func checkAfterCrash(t *testing.T, path string, lines, completeBytes int) {
 		t.Fatalf("%d bytes do not go on: %v", len(before), err)
 	}
 	j.SetSyncPolicy(SyncNever)
-	if _, err := j.Append(TypeOutcome, Outcome{Class: Submitted, Submission: Bytes("x")}); err != nil {
-		t.Fatal(err)
-	}
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	_, err = j.Append(TypeOutcome, Outcome{Class: Submitted, Submission: Bytes("x")})
+	require.NoError(t, err)
+	require.NoError(t, j.Close())
 	after, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if !bytes.HasPrefix(after, before[:completeBytes]) {
 		t.Fatalf("%d bytes: complete lines have changed", len(before))
 	}
 	m := 0
 	for _, err := range CheckOrder(Read(path)) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		m++
 	}
 	if out, ended, err := ReadOutcome(path); m != n+2 || !ended || err != nil || out.Class != Submitted {
 		t.Fatalf("%d bytes: continued to %d records from %d, ended %v, %v", len(before), m, n, ended, err)
 	}
-	if err := WriteTrajFile(path, path+".traj.json"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, WriteTrajFile(path, path+".traj.json"))
 }

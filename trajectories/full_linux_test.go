@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -17,16 +19,10 @@ func TestAppendToAFullDisk(t *testing.T) {
 	if err := syscall.Mount("mini-test", dir, "tmpfs", 0, "size=64k"); err != nil {
 		t.Skipf("cannot mount a small tmpfs here: %v", err)
 	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { assert.NoError(t, syscall.Unmount(dir, syscall.MNT_DETACH)) })
 	path := filepath.Join(dir, "j")
 	j, err := trajectories.Create(path, trajectories.Header{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	written := 1
 	for ; written < 100; written++ {
 		if _, err = j.Append(trajectories.TypeDiff, strings.Repeat("x", 5000)); err != nil {
@@ -36,17 +32,12 @@ func TestAppendToAFullDisk(t *testing.T) {
 	if !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("error %v, want no space left", err)
 	}
-	if _, err := j.Append(trajectories.TypeDiff, "x"); !errors.Is(err, syscall.ENOSPC) {
-		t.Errorf("append after a failed write: %v, want the same failure", err)
-	}
+	_, err = j.Append(trajectories.TypeDiff, "x")
+	assert.ErrorIs(t, err, syscall.ENOSPC, "append after a failed write")
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if !strings.HasSuffix(string(data), "}\n") {
 		t.Error("the journal ends in a torn line")
 	}
-	if n := len(records(t, path)); n != written {
-		t.Errorf("%d records, want %d", n, written)
-	}
+	assert.Equal(t, written, len(records(t, path)), "records")
 }

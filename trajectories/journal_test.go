@@ -15,6 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 )
@@ -28,9 +30,7 @@ func writeSample(t testing.TB) string {
 		MiniVersion: "0.1.0", InstanceID: "demo__a-1", Attempt: 1, ModelClass: "scripted", EnvironmentClass: "docker",
 		Config: json.RawMessage(`{"agent":{"step_limit":250},"model":{"model_name":"m"},"environment":{"cwd":"/testbed"},"run":{"workers":4}}`),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	addMessage := func(role model.Role, cause trajectories.Cause, text string, actions ...string) {
 		t.Helper()
 		add(t, j, trajectories.TypeMessage, trajectories.Message{
@@ -52,26 +52,21 @@ func writeSample(t testing.TB) string {
 		Class: trajectories.Submitted, ExitStatus: "Submitted", Submission: trajectories.Bytes("diff --git a/x b/x\n"),
 		Steps: 2, Cost: 0.75,
 	})
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, j.Close())
 	return path
 }
 
 func add(t testing.TB, j *trajectories.Journal, typ trajectories.Type, data any) {
 	t.Helper()
-	if _, err := j.Append(typ, data); err != nil {
-		t.Fatal(err)
-	}
+	_, err := j.Append(typ, data)
+	require.NoError(t, err)
 }
 
 func records(t testing.TB, path string) []trajectories.Record {
 	t.Helper()
 	var all []trajectories.Record
 	for r, err := range trajectories.Read(path) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		all = append(all, r)
 	}
 	return all
@@ -80,9 +75,7 @@ func records(t testing.TB, path string) []trajectories.Record {
 func TestBinaryOutput(t *testing.T) {
 	path := writeSample(t)
 	all := records(t, path)
-	if len(all) != 11 {
-		t.Fatalf("%d records, want 11", len(all))
-	}
+	require.Equal(t, 11, len(all), "records")
 	for i, r := range all {
 		if r.ID != i+1 || r.Parent != i {
 			t.Errorf("record %d has id %d and parent %d", i, r.ID, r.Parent)
@@ -92,16 +85,10 @@ func TestBinaryOutput(t *testing.T) {
 		}
 	}
 	var x trajectories.Execution
-	if err := json.Unmarshal(all[8].Data, &x); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff("caf\xe9 <b>\r\n\x00", string(x.Output)); diff != "" {
-		t.Error(diff)
-	}
+	require.NoError(t, json.Unmarshal(all[8].Data, &x))
+	assert.NoDiff(t, cmp.Diff("caf\xe9 <b>\r\n\x00", string(x.Output)))
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if !bytes.Contains(data, []byte("You fix <software> & more.")) {
 		t.Error("text is escaped for HTML")
 	}
@@ -111,9 +98,7 @@ func TestCreateRefusesAnExistingFile(t *testing.T) {
 	path := writeSample(t)
 	before := mustRead(t, path)
 	_, err := trajectories.Create(path, trajectories.Header{})
-	if !errors.Is(err, os.ErrExist) {
-		t.Errorf("error %v, want that it exists", err)
-	}
+	assert.ErrorIs(t, err, os.ErrExist)
 	if !bytes.Equal(before, mustRead(t, path)) {
 		t.Error("the existing journal changed")
 	}
@@ -122,48 +107,33 @@ func TestCreateRefusesAnExistingFile(t *testing.T) {
 func TestAppendRefusesUnencodable(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "j")
 	j, err := trajectories.Create(path, trajectories.Header{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := j.Append(trajectories.TypeCall, math.NaN()); err == nil {
-		t.Error("NaN was accepted")
-	}
+	require.NoError(t, err)
+	_, err = j.Append(trajectories.TypeCall, math.NaN())
+	assert.Error(t, err, "NaN was accepted")
 	add(t, j, trajectories.TypeDiff, trajectories.Diff{})
-	if err := errors.Join(j.Close(), j.Close()); err != nil {
-		t.Error(err)
-	}
-	if _, err := j.Append(trajectories.TypeDiff, nil); !errors.Is(err, trajectories.ErrClosed) {
-		t.Errorf("append after close: %v", err)
-	}
-	if n := len(records(t, path)); n != 2 {
-		t.Errorf("%d records, want 2", n)
-	}
+	assert.NoError(t, errors.Join(j.Close(), j.Close()))
+	_, err = j.Append(trajectories.TypeDiff, nil)
+	assert.ErrorIs(t, err, trajectories.ErrClosed, "append after close")
+	assert.Equal(t, 2, len(records(t, path)), "records")
 }
 
 func TestAppendFromManyGoroutines(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "j")
 	j, err := trajectories.Create(path, trajectories.Header{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
 			for range 50 {
-				if _, err := j.Append(trajectories.TypeDiff, strings.Repeat("x", 9000)); err != nil {
-					t.Error(err)
-				}
+				_, err := j.Append(trajectories.TypeDiff, strings.Repeat("x", 9000))
+				assert.NoError(t, err)
 			}
 		})
 	}
 	wg.Wait()
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, j.Close())
 	for i, r := range records(t, path) {
-		if r.ID != i+1 {
-			t.Fatalf("record %d has id %d", i, r.ID)
-		}
+		require.Equal(t, i+1, r.ID, "record %d has id", i)
 	}
 }
 
@@ -171,21 +141,15 @@ func TestAppendFromManyGoroutines(t *testing.T) {
 // not complete.
 func TestTruncationAtEveryByte(t *testing.T) {
 	whole, err := os.ReadFile(writeSample(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "cut")
 	for n := range len(whole) + 1 {
-		if err := os.WriteFile(path, whole[:n], 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, whole[:n], 0o600))
 		complete := bytes.Count(whole[:n], []byte("\n"))
 		if n < len(whole) && whole[n] == '\n' {
 			complete++ // only the newline is missing
 		}
-		if got := len(records(t, path)); got != complete {
-			t.Fatalf("cut at %d: %d records, want %d", n, got, complete)
-		}
+		require.Equal(t, complete, len(records(t, path)), "cut at %d: records", n)
 		_, ended, err := trajectories.ReadOutcome(path)
 		if err != nil || ended != (n >= len(whole)-1) {
 			t.Fatalf("cut at %d: ended %v, %v", n, ended, err)
@@ -210,9 +174,7 @@ func TestReadNamesTheLine(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "j")
-			if err := os.WriteFile(path, []byte(test.content), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(path, []byte(test.content), 0o600))
 			var last error
 			for _, err := range trajectories.Read(path) {
 				last = err
@@ -231,18 +193,14 @@ func TestReadOutcome(t *testing.T) {
 	for _, size := range []int{0, 1, 60 << 10, 64 << 10, 65<<10 + 1, 1 << 20} {
 		path := filepath.Join(t.TempDir(), "j")
 		j, err := trajectories.Create(path, trajectories.Header{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		add(t, j, trajectories.TypeDiff, strings.Repeat("y", size))
 		if _, ended, err := trajectories.ReadOutcome(path); ended || err != nil {
 			t.Errorf("size %d: ended %v, %v before the outcome", size, ended, err)
 		}
 		outcome.Submission = bytes.Repeat([]byte("z"), size)
 		add(t, j, trajectories.TypeOutcome, outcome)
-		if err := j.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, j.Close())
 		got, ended, err := trajectories.ReadOutcome(path)
 		if err != nil || !ended {
 			t.Fatalf("size %d: ended %v, %v", size, ended, err)
@@ -251,17 +209,14 @@ func TestReadOutcome(t *testing.T) {
 			t.Errorf("size %d: got %s %s with %d bytes", size, got.Class, got.ExitStatus, len(got.Submission))
 		}
 	}
-	if _, _, err := trajectories.ReadOutcome(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("missing file: %v", err)
-	}
+	_, _, err := trajectories.ReadOutcome(filepath.Join(t.TempDir(), "none"))
+	assert.ErrorIs(t, err, os.ErrNotExist, "missing file")
 }
 
 func mustRead(t testing.TB, path string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return b
 }
 
@@ -294,46 +249,50 @@ func BenchmarkAppend(b *testing.B) {
 			var spent time.Duration
 			for b.Loop() {
 				j, err := trajectories.Create(filepath.Join(b.TempDir(), "j"), trajectories.Header{})
-				if err != nil {
-					b.Fatal(err)
-				}
+				require.NoError(b, err)
 				start := time.Now()
 				for range steps {
 					add(b, j, trajectories.TypeExecution, observation)
 				}
 				spent += time.Since(start)
-				if err := j.Close(); err != nil {
-					b.Fatal(err)
-				}
+				require.NoError(b, j.Close())
 			}
 			b.ReportMetric(float64(spent.Microseconds())/float64(b.N*steps), "µs/step")
 		})
 	}
 }
 
-// TestExecutionRoundTrip checks that all fields of an execution are read back.
-func TestExecutionRoundTrip(t *testing.T) {
-	for _, output := range []string{"plain <text> & \"more\"\n", "caf\xe9\x00", ""} {
-		want := trajectories.Execution{
-			Command: "c", Output: trajectories.Bytes(output), Head: 3, Truncated: true, Bytes: 70, Chars: 60, ExitCode: 4, Signal: 5,
-			Start: time.Now().UTC().Truncate(time.Millisecond), Duration: trajectories.Seconds(time.Second), TimedOut: true, Killed: 6, Survivors: 7,
-			KilledEarlierCommands: true, Background: []trajectories.Process{{PID: 8, Name: "n"}}, OOMKilled: 9, Exception: "e",
+// TestJournalRedacts checks that Append removes keys from records, also in base64, and that
+// every record can still be read.
+func TestJournalRedacts(t *testing.T) {
+	key := []byte("sk-0123456789")
+	path := filepath.Join(t.TempDir(), "journal.jsonl")
+	forms := [][]byte{key, []byte("c2stMDEyMzQ1Njc4O")}
+	header := trajectories.Header{InstanceID: "a", Attempt: 1, Redact: func(text []byte) []byte {
+		for _, form := range forms {
+			text = bytes.ReplaceAll(text, form, []byte("[redacted]"))
 		}
-		path := filepath.Join(t.TempDir(), "j")
-		j, err := trajectories.Create(path, trajectories.Header{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		add(t, j, trajectories.TypeExecution, want)
-		if err := j.Close(); err != nil {
-			t.Fatal(err)
-		}
-		var got trajectories.Execution
-		if err := json.Unmarshal(records(t, path)[1].Data, &got); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b trajectories.Bytes) bool { return string(a) == string(b) })); diff != "" {
-			t.Error(diff)
+		return text
+	}}
+	j, err := trajectories.Create(path, header)
+	require.NoError(t, err)
+	for give, want := range map[string]string{
+		"x sk-0123456789 y":      "x [redacted] y",
+		"\xffa\x00sk-0123456789": "\xffa\x00[redacted]",
+		"1e400 is no number":     "1e400 is no number",
+	} {
+		rec, err := j.Append(trajectories.TypeOutcome, trajectories.Outcome{Submission: trajectories.Bytes(give), Steps: 1 << 60})
+		require.NoError(t, err)
+		var out trajectories.Outcome
+		if err := json.Unmarshal(rec.Data, &out); err != nil || string(out.Submission) != want || out.Steps != 1<<60 || rec.Redacted != (give != want) {
+			t.Errorf("%q became %q (%d steps, redacted %t): %v", give, out.Submission, out.Steps, rec.Redacted, err)
 		}
 	}
+	require.NoError(t, j.Close())
+	n := 0
+	for _, err := range trajectories.Read(path) {
+		require.NoError(t, err)
+		n++
+	}
+	assert.Equal(t, 4, n, "records")
 }

@@ -10,6 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/golden"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -71,67 +74,38 @@ func TestReadPredictions(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "p")
-			if err := os.WriteFile(path, []byte(test.content), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(path, []byte(test.content), 0o600))
 			got, err := trajectories.ReadPredictions(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(trajectories.Predictions{List: test.want, Warnings: test.warnings}, got); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
+			require.NoError(t, err)
+			assert.Equal(t, trajectories.Predictions{List: test.want, Warnings: test.warnings}, got, "the result")
 		})
 	}
 }
 
 func TestReadPredictionsRefuses(t *testing.T) {
-	tests := map[string]struct{ content, err string }{
-		"no id":             {`[{"model_patch":"x"}]`, "line 1: instance_id is missing"},
-		"no id on a line":   {"{\"instance_id\":\"a\",\"model_patch\":null}\n{\"model_patch\":\"x\"}", "line 2: instance_id is missing"},
-		"empty id":          {`{"":{"model_patch":"x"}}`, "line 1: instance_id is missing or empty"},
-		"id is a number":    {"\n{\"instance_id\":7}", "line 2: instance_id: a string expected, got a number"},
-		"text":              {"hello", "line 1: invalid character 'h'"},
-		"a number":          {"7", "line 1: an object or a list of predictions expected, got a number"},
-		"a string":          {"\n\"x\"", "line 2: an object or a list of predictions expected, got a string"},
-		"null":              {"null", "line 1: an object or a list of predictions expected, got null"},
-		"list of strings":   {"[\"a\",\n\"b\"]", "line 1: a prediction must be an object, got a string"},
-		"object of lists":   {"{\"a\":{\"model_patch\":null},\n\"b\":[]}", "line 2: a prediction must be an object, got a list"},
-		"patch is a number": {"[\n{\"instance_id\":\"a\",\"model_patch\":7}]", "line 2: model_patch: a string expected, got a number"},
-		"patch is a list":   {`[{"instance_id":"a","model_patch":["x"]}]`, "line 1: model_patch: a string expected, got a list"},
-		"patch is true":     {`[{"instance_id":"a","model_patch":true}]`, "line 1: model_patch: a string expected, got true or false"},
-		"model is a number": {`[{"instance_id":"a","model_name_or_path":1}]`, "line 1: model_name_or_path: a string expected"},
-		"cut":               {"{\"a\":\n{\"instance_id\":\"a\"", "line 2: unexpected end of JSON input"},
-		"cut between":       {"[{\"instance_id\":\"a\",\"model_patch\":null},\n", "line 1: unexpected end of JSON input"},
-		"second is torn":    {"{\"instance_id\":\"a\",\"model_patch\":null}\n{\"instance", "line 2: unexpected end"},
-		"bad within":        {"[\n{\"instance_id\":\"a\",\"model_patch\":null},\n{\"instance_id\":\n'b'}]", `line 4: invalid character '\''`},
-		"comma at the end":  {"{\"a\":{\"model_patch\":null},\n}", "line 2: invalid character '}'"},
-		"comma after":       {"{\"a\":{\"model_patch\":null}}\n,", "line 2: invalid character ','"},
-		"no comma":          {"[{\"instance_id\":\"a\",\"model_patch\":null}\n{\"instance_id\":\"b\",\"model_patch\":null}]", "line 2: invalid character '{'"},
-		"not UTF-8":         {"{\"instance_id\":\"a\",\"model_patch\":null}\n{\"instance_id\":\"b\",\n\"model_patch\":\"\xff\"}", "line 3: not UTF-8"},
-		"half of a pair":    {`[{"instance_id":"a","model_patch":"\ud83d x"}]`, "line 1: model_patch: half of a surrogate pair"},
-		"other half":        {`[{"instance_id":"a","model_patch":"\\\udE00"}]`, "line 1: model_patch: half of a surrogate pair"},
-		"another key":       {"{\"instance_id\":\"a\",\"model_patch\":null}\n{\"instance_id\":\"b\",\"model\":\"m\",\"prediction\":\"diff --git a/x b/x\\n\"}", `line 2: model_patch is missing (did you mean "prediction"?)`},
-		"a shorter key":     {`[{"instance_id":"a","patch":""}]`, `line 1: model_patch is missing (did you mean "patch"?)`},
-		"within an object":  {`[{"instance_id":"a","test_result":{"report":{},"git_patch":"x"}}]`, `line 1: model_patch is missing (did you mean "test_result.git_patch"?)`},
-		"a key with a diff": {`{"a":{"answer":"diff --git a/x b/x\n","dispatch":"x"}}`, `line 1: model_patch is missing (did you mean "answer"?)`},
-		"no key":            {`[{"instance_id":"a","model_name_or_path":"m"}]`, `line 1: model_patch is missing; for an empty patch write "model_patch": null`},
-		"packed":            {"\x1f\x8b\x08\x00", "file is compressed; decompress it with gunzip"},
-		"UTF-16":            {"\xff\xfe[\x00]\x00", "line 1: not UTF-8"},
-		"too deep":          {strings.Repeat("[", 20_000), "line 1: invalid character '[' exceeded max depth"},
+	refuse := func(t *testing.T, content string) string {
+		_, err := trajectories.ParsePredictions("some/file", []byte(content))
+		if err == nil || !strings.HasPrefix(err.Error(), "read predictions some/file: ") {
+			t.Fatalf("error %v, want the file", err)
+		}
+		return strings.TrimPrefix(err.Error(), "read predictions some/file: ")
 	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			_, err := trajectories.ParsePredictions("some/file", []byte(test.content))
-			if err == nil || !strings.Contains(err.Error(), "read predictions some/file: "+test.err) {
-				t.Errorf("error %v, want the file and %q", err, test.err)
-			}
-		})
+	golden.Cases(t, "testdata/badpredictions.txt", func(t *testing.T, input string) string {
+		return refuse(t, strings.TrimSuffix(input, "\n"))
+	})
+	for name, test := range map[string]struct{ content, err string }{
+		"not UTF-8": {"{\"instance_id\":\"a\",\"model_patch\":null}\n{\"instance_id\":\"b\",\n\"model_patch\":\"\xff\"}", "line 3: not UTF-8"},
+		"packed":    {"\x1f\x8b\x08\x00", "file is compressed; decompress it with gunzip"},
+		"UTF-16":    {"\xff\xfe[\x00]\x00", "line 1: not UTF-8"},
+		"too deep":  {strings.Repeat("[", 20_000), "line 1: invalid character '[' exceeded max depth"},
+	} {
+		if err := refuse(t, test.content); !strings.HasPrefix(err, test.err) {
+			t.Errorf("%s: error %s, want %s", name, err, test.err)
+		}
 	}
 	missing := filepath.Join(t.TempDir(), "none.json")
-	if _, err := trajectories.ReadPredictions(missing); err == nil || !strings.Contains(err.Error(), missing) {
-		t.Errorf("error %v, want the name of the file", err)
-	}
+	_, err := trajectories.ReadPredictions(missing)
+	assert.ErrorContains(t, err, missing)
 }
 
 func TestReadLongPatch(t *testing.T) {
@@ -146,9 +120,7 @@ func TestReadLongPatch(t *testing.T) {
 		t.Errorf("%d predictions, error %v", len(got.List), err)
 	}
 	_, err = trajectories.ParsePredictions("f", file(patch+"\n"))
-	if err == nil || !strings.Contains(err.Error(), "line 1: model_patch: more than 1048576 bytes") {
-		t.Errorf("error %v, want the bound", err)
-	}
+	assert.ErrorContains(t, err, "line 1: model_patch: more than 1048576 bytes")
 }
 
 func TestManyWarnings(t *testing.T) {
@@ -194,13 +166,9 @@ func FuzzParsePredictions(f *testing.F) {
 			ids[p.InstanceID] = true
 		}
 		path := filepath.Join(t.TempDir(), "preds.json")
-		if err := trajectories.WritePredictions(path, got.ByID()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, trajectories.WritePredictions(path, got.ByID()))
 		again, err := trajectories.ReadPredictions(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for i := range got.List {
 			got.List[i].IsNull = false // WritePredictions writes an empty patch
 		}
@@ -215,9 +183,7 @@ func FuzzParsePredictions(f *testing.F) {
 // allocating memory.
 func TestHugePredictions(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "huge.json")
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
 	if err := os.Truncate(path, 2<<30); err != nil {
 		t.Skip("the file system has no sparse files:", err)
 	}
@@ -231,7 +197,43 @@ func TestHugePredictions(t *testing.T) {
 	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 1<<20 {
 		t.Errorf("it took %d bytes of memory", allocated)
 	}
-	if _, err := trajectories.ReadPredictions(filepath.Dir(path)); err == nil || !strings.Contains(err.Error(), "not a regular file") {
-		t.Errorf("a folder: %v", err)
+	_, err = trajectories.ReadPredictions(filepath.Dir(path))
+	assert.ErrorContains(t, err, "not a regular file", "a folder")
+}
+
+func TestPredictionsRoundTrip(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "preds.json")
+	want := map[string]trajectories.Prediction{
+		"b__b-2": {Model: "m", InstanceID: "b__b-2", Patch: "--- <a>\r\n+é & \u2028\n\n"},
+		"a__a-1": {Model: "m", InstanceID: "a__a-1", Patch: ""},
+	}
+	for range 2 { // the second time the file exists
+		require.NoError(t, trajectories.WritePredictions(path, want))
+	}
+	got, err := trajectories.ReadPredictions(path)
+	require.NoError(t, err)
+	assert.NoDiff(t, cmp.Diff(want, got.ByID()))
+	text := string(mustRead(t, path))
+	if strings.Index(text, "a__a-1") > strings.Index(text, "b__b-2") || !strings.Contains(text, "--- <a>") {
+		t.Errorf("not sorted, or escaped:\n%s", text)
+	}
+}
+
+func TestWritePredictionsRefuses(t *testing.T) {
+	tests := map[string]struct {
+		preds map[string]trajectories.Prediction
+		want  string
+	}{
+		"invalid UTF-8": {map[string]trajectories.Prediction{"a": {InstanceID: "a", Patch: "\xff"}}, "a is not valid UTF-8"},
+		"another id":    {map[string]trajectories.Prediction{"a": {InstanceID: "b"}}, `"b" is stored under "a"`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "preds.json")
+			err := trajectories.WritePredictions(path, test.preds)
+			assert.ErrorContains(t, err, test.want)
+			_, err = os.Stat(path)
+			assert.Error(t, err, "a file was written")
+		})
 	}
 }

@@ -3,12 +3,16 @@
 package trajectories_test
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -17,12 +21,8 @@ import (
 func TestReadRegularFilesOnly(t *testing.T) {
 	dir := t.TempDir()
 	pipe, endless := filepath.Join(dir, "pipe"), filepath.Join(dir, "endless")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("/dev/zero", endless); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	require.NoError(t, os.Symlink("/dev/zero", endless))
 	first := func(path string) error {
 		for _, err := range trajectories.Read(path) {
 			return err
@@ -42,4 +42,33 @@ func TestReadRegularFilesOnly(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestPredictionsFromPipe checks that ReadPipedPredictions fails for a pipe without a writer, and
+// reads a pipe with a writer to its end, as for -p <(jq ...).
+func TestPredictionsFromPipe(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, syscall.Mkfifo(path, 0o600))
+	if _, err := trajectories.ReadPipedPredictions(path); err == nil || !strings.Contains(err.Error(), "pipe is empty") {
+		t.Errorf("without a writer: %v", err)
+	}
+	out, in, err := os.Pipe()
+	require.NoError(t, err)
+	defer out.Close()
+	patch := strings.Repeat("x", 1<<20) // larger than a pipe buffer
+	written := make(chan error, 1)
+	go func() {
+		_, err := fmt.Fprintf(in, `[{"instance_id":"a","model_patch":"%s"}]`, patch)
+		written <- err
+		_ = in.Close()
+	}()
+	name := fmt.Sprintf("/dev/fd/%d", out.Fd())
+	if _, err := os.Stat(name); err != nil {
+		t.Skip("no /dev/fd here:", errors.Join(err, in.Close()))
+	}
+	got, err := trajectories.ReadPipedPredictions(name)
+	if err != nil || len(got.List) != 1 || got.List[0].Patch != patch {
+		t.Errorf("%d predictions, %v", len(got.List), err)
+	}
+	assert.NoError(t, <-written)
 }

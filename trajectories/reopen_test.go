@@ -3,7 +3,6 @@ package trajectories_test
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 )
@@ -23,9 +24,7 @@ func writeResumed(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
 	j, err := trajectories.Create(path, trajectories.Header{InstanceID: "demo__a-1", Attempt: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	addMessage := func(role model.Role, cause trajectories.Cause, text string) {
 		t.Helper()
 		add(t, j, trajectories.TypeMessage, trajectories.Message{Message: model.Message{Role: role, Content: text}, Cause: cause})
@@ -46,38 +45,28 @@ func writeResumed(t testing.TB) string {
 	add(t, j, trajectories.TypeCall, trajectories.Call{Cost: 0.25})
 	addMessage(model.Assistant, trajectories.CauseReply, "two") // 15
 	add(t, j, trajectories.TypeOutcome, trajectories.Outcome{Class: trajectories.Submitted, ExitStatus: "Submitted", Steps: 2, Cost: 0.75})
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, j.Close())
 	return path
 }
 
 func reopen(t testing.TB, path string, j *trajectories.Journal, record int) *trajectories.Journal {
 	t.Helper()
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, j.Close())
 	j, err := trajectories.Reopen(path, trajectories.Resume{MiniVersion: "0.1.0", Record: record})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return j
 }
 
 func TestAbandonedRecords(t *testing.T) {
 	path := writeResumed(t)
-	if n := len(records(t, path)); n != 16 {
-		t.Errorf("%d records in all, want 16", n)
-	}
+	assert.Equal(t, 16, len(records(t, path)), "records in all")
 	if out, ended, err := trajectories.ReadOutcome(path); err != nil || !ended || out.Class != trajectories.Submitted {
 		t.Errorf("the end is %v %v %v", out.Class, ended, err)
 	}
 
 	want := []string{"system", "task", "one", "done", "two"}
 	tr, err := trajectories.Fold(trajectories.Read(path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var contents []string
 	for _, e := range tr.Entries {
 		contents = append(contents, e.Content)
@@ -91,30 +80,20 @@ func TestAbandonedRecords(t *testing.T) {
 
 	var prompts []int
 	for p, err := range trajectories.Prompts(trajectories.Read(path)) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		prompts = append(prompts, len(p.Messages))
 	}
-	if diff := cmp.Diff([]int{2, 4}, prompts); diff != "" {
-		t.Errorf("messages of the prompts:\n%s", diff)
-	}
+	assert.Equal(t, []int{2, 4}, prompts, "messages of the prompts")
 
 	traj := filepath.Join(t.TempDir(), "x.traj.json")
-	if err := trajectories.WriteTrajFile(path, traj); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, trajectories.WriteTrajFile(path, traj))
 	derived, err := loadTraj(traj)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	contents = nil
 	for _, turn := range derived.Messages {
 		contents = append(contents, turn.Content)
 	}
-	if diff := cmp.Diff(append(want, "Submitted"), contents); diff != "" {
-		t.Errorf("derived:\n%s", diff)
-	}
+	assert.Equal(t, append(want, "Submitted"), contents, "derived")
 }
 
 // TestResumedAttemptHasNoOutcome checks that an attempt whose last session is running or was
@@ -127,16 +106,10 @@ func TestResumedAttemptHasNoOutcome(t *testing.T) {
 		if _, got, err := trajectories.ReadOutcome(path); got != ended || err != nil {
 			t.Errorf("%d records: ended %v, %v", n, got, err)
 		}
-		if err := trajectories.WriteTrajFile(path, path+".traj.json"); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, trajectories.WriteTrajFile(path, path+".traj.json"))
 		traj, err := loadTraj(path + ".traj.json")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if (traj.Info.ExitStatus != "") != ended {
-			t.Errorf("%d records: derived with the status %q", n, traj.Info.ExitStatus)
-		}
+		require.NoError(t, err)
+		assert.Equal(t, ended, traj.Info.ExitStatus != "", "%d records: derived with the status %q", n, traj.Info.ExitStatus)
 	}
 	// If the resume record is incomplete, the earlier outcome is still the last.
 	write(t, path, append(bytes.Join(lines[:8], nil), lines[8][:20]...))
@@ -147,9 +120,7 @@ func TestResumedAttemptHasNoOutcome(t *testing.T) {
 
 func write(t testing.TB, path string, data []byte) {
 	t.Helper()
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, data, 0o600))
 }
 
 // TestReopenTruncated checks that Reopen keeps all complete lines of a truncated journal.
@@ -167,9 +138,7 @@ func TestReopenTruncated(t *testing.T) {
 		}
 		j.SetSyncPolicy(trajectories.SyncNever)
 		add(t, j, trajectories.TypeDiff, trajectories.Diff{})
-		if err := j.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, j.Close())
 		after := records(t, path)
 		if diff := cmp.Diff(before, after[:len(before)]); diff != "" {
 			t.Fatalf("cut at %d, existing records changed:\n%s", n, diff)
@@ -183,9 +152,8 @@ func TestReopenTruncated(t *testing.T) {
 	}
 	for _, n := range []int{0, first / 2} {
 		write(t, path, whole[:n])
-		if _, err := trajectories.Reopen(path, trajectories.Resume{Record: 1}); err == nil {
-			t.Errorf("cut at %d: continued without a header", n)
-		}
+		_, err := trajectories.Reopen(path, trajectories.Resume{Record: 1})
+		assert.Error(t, err, "cut at %d: continued without a header", n)
 	}
 }
 
@@ -198,13 +166,9 @@ func TestReopenRefusesBadJournals(t *testing.T) {
 	}
 	reencoded := func(line string) string { // as another JSON library would write it
 		var fields map[string]any
-		if err := json.Unmarshal([]byte(line), &fields); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal([]byte(line), &fields))
 		out, err := json.Marshal(fields)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return string(out) + "\n"
 	}
 	edit := func(change func(all []string)) string {
@@ -243,26 +207,20 @@ func TestReopenRefusesBadJournals(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), path) {
 				t.Errorf("error %v, want %s", err, test.want)
 			}
-			if got := string(mustRead(t, path)); got != test.content {
-				t.Error("the journal changed")
-			}
+			assert.Equal(t, test.content, string(mustRead(t, path)), "the journal changed")
 		})
 	}
-	if _, err := trajectories.Reopen(filepath.Join(t.TempDir(), "none"), trajectories.Resume{Record: 1}); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a file that is not there: %v", err)
-	}
-	if _, err := trajectories.Reopen(t.TempDir(), trajectories.Resume{Record: 1}); err == nil {
-		t.Error("a folder was continued")
-	}
+	_, err := trajectories.Reopen(filepath.Join(t.TempDir(), "none"), trajectories.Resume{Record: 1})
+	assert.ErrorIs(t, err, os.ErrNotExist, "a file that is not there")
+	_, err = trajectories.Reopen(t.TempDir(), trajectories.Resume{Record: 1})
+	assert.Error(t, err, "a folder was continued")
 }
 
 func TestSyncPolicies(t *testing.T) {
 	for _, policy := range []trajectories.SyncPolicy{"", trajectories.SyncNever, trajectories.SyncAttempt, trajectories.SyncRecord} {
 		path := filepath.Join(t.TempDir(), "j")
 		j, err := trajectories.Create(path, trajectories.Header{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		j.SetSyncPolicy(policy)
 		for i := range 3 {
 			add(t, j, trajectories.TypeDiff, fmt.Sprint(i))
@@ -270,8 +228,102 @@ func TestSyncPolicies(t *testing.T) {
 		if n := len(records(t, path)); n != 4 { // already written before Close
 			t.Errorf("%q: %d records, want 4", policy, n)
 		}
-		if err := j.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, j.Close())
 	}
+}
+
+// writeParent writes a journal with three messages and an outcome.
+func writeParent(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "parent.jsonl")
+	j, err := trajectories.Create(path, trajectories.Header{InstanceID: "x", Attempt: 1})
+	require.NoError(t, err)
+	for _, cause := range []trajectories.Cause{trajectories.CausePrompt, trajectories.CauseReply, trajectories.CauseObservation} {
+		_, err := j.Append(trajectories.TypeMessage, trajectories.Message{Cause: cause})
+		require.NoError(t, err)
+	}
+	_, err = j.Append(trajectories.TypeOutcome, trajectories.Outcome{Class: trajectories.Limit})
+	require.NoError(t, err)
+	require.NoError(t, j.Close())
+	return path
+}
+
+// fork writes a fork of a journal.
+func fork(t *testing.T, path string, h trajectories.Header, from string) (*trajectories.Journal, error) {
+	t.Helper()
+	f, err := os.Create(path)
+	require.NoError(t, err)
+	return trajectories.NewFork(f, h, trajectories.Read(from))
+}
+
+func TestFork(t *testing.T) {
+	from := writeParent(t)
+	path := filepath.Join(t.TempDir(), "fork.jsonl")
+	h := trajectories.Header{InstanceID: "x", Attempt: 2, Origin: &trajectories.Origin{SHA256: "ab", Record: 4, Step: 1}}
+	j, err := fork(t, path, h, from)
+	require.NoError(t, err)
+	added, err := j.Append(trajectories.TypeMessage, trajectories.Message{Cause: trajectories.CauseReply})
+	if err != nil || added.ID != 5 || added.Parent != 4 {
+		t.Fatalf("%v, record %d after %d", err, added.ID, added.Parent)
+	}
+	require.NoError(t, j.Close())
+	old, forked := lines(t, from), lines(t, path)
+	if len(forked) != 5 || !slices.Equal(old[1:4], forked[1:4]) {
+		t.Errorf("the history is not repeated as it is:\n%q\n%q", old, forked)
+	}
+	for r, err := range trajectories.Read(path) {
+		require.NoError(t, err)
+		if r.ID == 1 {
+			if h, err = trajectories.DecodeHeader(r); err != nil || h.Attempt != 2 || h.Origin == nil || h.Origin.SHA256 != "ab" {
+				t.Errorf("%v, header %+v", err, h)
+			}
+		}
+		assert.Equal(t, r.ID <= 4, h.IsInherited(r.ID), "record %d: inherited", r.ID)
+	}
+}
+
+func TestForkFails(t *testing.T) {
+	from := writeParent(t)
+	for name, h := range map[string]trajectories.Header{
+		"no origin":           {},
+		"a record beyond all": {Origin: &trajectories.Origin{Record: 9}},
+	} {
+		_, err := fork(t, filepath.Join(t.TempDir(), "fork.jsonl"), h, from)
+		assert.Error(t, err, "%s", name)
+	}
+}
+
+func lines(t *testing.T, path string) []string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
+}
+
+// TestTrajOfUnfinishedFork checks that the .traj.json of a fork without an outcome does not
+// include the cost of the original attempt.
+func TestTrajOfUnfinishedFork(t *testing.T) {
+	dir := t.TempDir()
+	writeJournal := func(name string, h trajectories.Header, original string) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		var j *trajectories.Journal
+		var err error
+		if original == "" {
+			j, err = trajectories.Create(path, h)
+		} else {
+			j, err = fork(t, path, h, original)
+		}
+		require.NoError(t, err)
+		add(t, j, trajectories.TypeCall, trajectories.Call{Cost: 2})
+		add(t, j, trajectories.TypeMessage, trajectories.Message{Cause: trajectories.CauseReply})
+		require.NoError(t, j.Close())
+		return path
+	}
+	first := writeJournal("parent", trajectories.Header{InstanceID: "x"}, "")
+	branch := writeJournal("branch",
+		trajectories.Header{InstanceID: "x", Origin: &trajectories.Origin{Record: 3, Step: 1}}, first)
+	require.NoError(t, trajectories.WriteTrajFile(branch, branch+".traj.json"))
+	data := string(mustRead(t, branch+".traj.json"))
+	assert.Contains(t, data, `"instance_cost":2,"api_calls":2`, "two calls, one of them paid")
 }

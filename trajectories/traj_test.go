@@ -10,22 +10,22 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/corpustest"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 )
 
 func TestTrajFields(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.traj.json")
-	if err := trajectories.WriteTrajFile(writeSample(t), path); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, trajectories.WriteTrajFile(writeSample(t), path))
 	// The test checks only that there are timestamps.
 	text := regexp.MustCompile(`"timestamp":1[0-9]{9}\.?[0-9]*`).ReplaceAllString(string(mustRead(t, path)), `"timestamp":"now"`)
 	var got map[string]any
-	if err := json.Unmarshal([]byte(text), &got); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(text), &got))
 	type object = map[string]any
 	want := object{
 		"trajectory_format": "mini-swe-agent-1.1",
@@ -60,9 +60,7 @@ func TestTrajFields(t *testing.T) {
 			}},
 		},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	assert.Equal(t, want, got, "the result")
 }
 
 func TestTrajWriteFailure(t *testing.T) {
@@ -71,17 +69,11 @@ func TestTrajWriteFailure(t *testing.T) {
 	whole := string(mustRead(t, writeSample(t)))
 	broken := strings.Replace(whole, `"cause":"observation"`, `"cause":{}`, 1)
 	for name, content := range map[string]string{journal: broken, path: "old"} {
-		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(name, []byte(content), 0o600))
 	}
 	err := trajectories.WriteTrajFile(journal, path)
-	if err == nil || !strings.Contains(err.Error(), "record 10") {
-		t.Errorf("error %v, want one that names record 10", err)
-	}
-	if got := string(mustRead(t, path)); got != "old" {
-		t.Errorf("the old file became %q", got)
-	}
+	assert.ErrorContains(t, err, "record 10")
+	assert.Equal(t, "old", string(mustRead(t, path)), "the old file became")
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {
 		t.Errorf("%d files left, want 2; %v", len(entries), err)
 	}
@@ -90,28 +82,18 @@ func TestTrajWriteFailure(t *testing.T) {
 func TestTrajTruncatedOutput(t *testing.T) {
 	dir := t.TempDir()
 	j, err := trajectories.Create(filepath.Join(dir, "j"), trajectories.Header{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	add(t, j, trajectories.TypeExecution, trajectories.Execution{
 		Output: trajectories.Bytes("headtail"), Head: 4, Truncated: true, Bytes: 1008,
 	})
 	add(t, j, trajectories.TypeMessage, trajectories.Message{
 		Message: model.Message{Role: model.User, Content: "o"}, Cause: trajectories.CauseObservation,
 	})
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := trajectories.WriteTrajFile(filepath.Join(dir, "j"), filepath.Join(dir, "t")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, j.Close())
+	require.NoError(t, trajectories.WriteTrajFile(filepath.Join(dir, "j"), filepath.Join(dir, "t")))
 	got, err := loadTraj(filepath.Join(dir, "t"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff("head\n[1000 bytes were not kept]\ntail", got.Messages[0].Extra.RawOutput); diff != "" {
-		t.Error(diff)
-	}
+	require.NoError(t, err)
+	assert.NoDiff(t, cmp.Diff("head\n[1000 bytes were not kept]\ntail", got.Messages[0].Extra.RawOutput))
 }
 
 // TestTrajResponses checks that the file has the provider's responses only if the
@@ -127,20 +109,12 @@ func TestTrajResponses(t *testing.T) {
 		dir := t.TempDir()
 		journal, path := filepath.Join(dir, "journal.jsonl"), filepath.Join(dir, "a.traj.json")
 		j, err := trajectories.Create(journal, trajectories.Header{InstanceID: "a", Config: json.RawMessage(config)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		add(t, j, trajectories.TypeCall, trajectories.Call{Raw: json.RawMessage(response)})
 		add(t, j, trajectories.TypeMessage, trajectories.Message{Message: model.Message{Role: model.Assistant, Content: "x"}, Cause: trajectories.CauseReply})
-		if err := errors.Join(j.Close(), trajectories.WriteTrajFile(journal, path)); err != nil {
-			t.Fatal(err)
-		}
-		if got := strings.Contains(string(mustRead(t, path)), `"response":`+response); got != want {
-			t.Errorf("%s: there is a response: %t", config, got)
-		}
-		if !strings.Contains(string(mustRead(t, journal)), response) {
-			t.Errorf("%s: the journal lacks the response", config)
-		}
+		require.NoError(t, errors.Join(j.Close(), trajectories.WriteTrajFile(journal, path)))
+		assert.Equal(t, want, strings.Contains(string(mustRead(t, path)), `"response":`+response), "%s: there is a response", config)
+		assert.Contains(t, string(mustRead(t, journal)), response, "%s: the journal lacks the response", config)
 	}
 }
 
@@ -149,9 +123,7 @@ func TestTrajResponses(t *testing.T) {
 func TestTrajOfImport(t *testing.T) {
 	dir := t.TempDir()
 	j, err := trajectories.Create(filepath.Join(dir, "j"), trajectories.Header{InstanceID: "a", ModelName: "maker/small"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	add(t, j, trajectories.TypeImport, trajectories.Import{Format: "swe-agent", Agent: "SWE-agent", AgentVersion: "1.1"})
 	add(t, j, trajectories.TypeCall, trajectories.Call{Usage: model.Usage{Prompt: 7, Completion: 2, Unpriced: 1}, Model: "small-1"})
 	reply := trajectories.Message{
@@ -170,12 +142,8 @@ func TestTrajOfImport(t *testing.T) {
 	add(t, j, trajectories.TypeOutcome, trajectories.Outcome{
 		Class: trajectories.Internal, ExitStatus: "exit_error", PartialPatch: trajectories.Bytes("diff"),
 	})
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := trajectories.WriteTrajFile(filepath.Join(dir, "j"), filepath.Join(dir, "t")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, j.Close())
+	require.NoError(t, trajectories.WriteTrajFile(filepath.Join(dir, "j"), filepath.Join(dir, "t")))
 	text := regexp.MustCompile(`"timestamp":-?[0-9]+\.?[0-9]*`).ReplaceAllString(string(mustRead(t, filepath.Join(dir, "t"))), `"timestamp":0`)
 	for _, want := range []string{
 		`"agent_type":"SWE-agent"`, `"model":{"model_name":"maker/small"}`, `"partial_patch":"diff"`,
@@ -184,8 +152,137 @@ func TestTrajOfImport(t *testing.T) {
 		`"extra":{"interrupt_type":"FormatError","timestamp":0}`,
 		`"exit_status":"exit_error","submission":"","raw_output":"last","returncode":3,`,
 	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("%s is missing in\n%s", want, text)
+		assert.Contains(t, text, want)
+	}
+}
+
+// realFiles returns public trajectories, which are not part of the repository.
+func realFiles(t *testing.T, patterns ...string) []string {
+	t.Helper()
+	return corpustest.Glob(t, corpustest.RealData(t, "trajectories"), patterns...)
+}
+
+// trajFile is the part of a .traj.json that tests check.
+type trajFile struct {
+	Info struct {
+		ExitStatus string `json:"exit_status"`
+		Stats      struct {
+			Cost  float64 `json:"instance_cost"`
+			Calls int     `json:"api_calls"`
+		} `json:"model_stats"`
+	} `json:"info"`
+	Messages []struct {
+		Content string `json:"content"`
+		Extra   struct {
+			RawOutput string `json:"raw_output"`
+		} `json:"extra"`
+	} `json:"messages"`
+}
+
+func loadTraj(path string) (file trajFile, err error) {
+	data, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(data, &file)
+	}
+	return file, err
+}
+
+// writeToolJournal writes a journal with tool requests.
+func writeToolJournal(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "journal.jsonl")
+	j, err := trajectories.Create(path, trajectories.Header{InstanceID: "a"})
+	require.NoError(t, err)
+	addTool := func(name string, args ...string) {
+		add(t, j, trajectories.TypeTool, trajectories.ToolCall{Name: name, Args: args, Output: trajectories.Bytes(name + "\xff"), Details: json.RawMessage(`{"n":1}`)})
+	}
+	addExecution := func(command string, byUser bool) {
+		add(t, j, trajectories.TypeExecution, trajectories.Execution{Command: command, ByUser: byUser})
+	}
+	addMessage := func(role model.Role, c trajectories.Cause, actions ...string) {
+		add(t, j, trajectories.TypeMessage, trajectories.Message{Message: model.Message{Role: role}, Cause: c, Actions: actions})
+	}
+	addTool("setup")
+	addExecution("mini-tool setup", false)
+	addMessage(model.Assistant, trajectories.CauseReply, "one", "two")
+	addTool("note", "add", "x")
+	addTool("notes")
+	addExecution("one", false)
+	addMessage(model.User, trajectories.CauseObservation)
+	addExecution("two", false)
+	addMessage(model.User, trajectories.CauseObservation)
+	addMessage(model.Assistant, trajectories.CauseReply, "three")
+	addTool("lost") // interrupted
+	add(t, j, trajectories.TypeResume, trajectories.Resume{Record: 11})
+	addTool("found")
+	addExecution("three", false)
+	addMessage(model.User, trajectories.CauseObservation)
+	addTool("own")
+	addExecution("! mini-tool own", true)
+	addMessage(model.User, trajectories.CauseUserCommand, "mini-tool own")
+	addTool("last")
+	require.NoError(t, j.Close())
+	return path
+}
+
+// toolsByCommand returns a line per command with its requests, and a line per other record.
+func toolsByCommand(tr *trajectories.Attempt) string {
+	var all []string
+	describe := func(executions []trajectories.Execution) {
+		for _, r := range executions {
+			line := r.Command + ":"
+			for _, c := range r.ToolCalls {
+				line += " " + strings.Join(append([]string{c.Name}, c.Args...), ",")
+			}
+			all = append(all, line)
 		}
 	}
+	describe(tr.SetupExecutions)
+	for _, e := range tr.Entries {
+		describe(e.Executions)
+	}
+	for _, r := range tr.Notes {
+		all = append(all, "other: "+string(r.Type))
+	}
+	return strings.Join(all, "\n")
+}
+
+func TestToolCalls(t *testing.T) {
+	tr, err := trajectories.Fold(trajectories.Read(writeToolJournal(t)))
+	require.NoError(t, err)
+	commands := "mini-tool setup: setup\none: note,add,x notes\ntwo:\nthree: found\n! mini-tool own: own\nother: tool\nother: resume\nother: tool"
+	assert.NoDiff(t, cmp.Diff(commands, toolsByCommand(tr)), "(-want +got)")
+	again, err := trajectories.Fold(tr.Records())
+	require.NoError(t, err)
+	assert.Equal(t, commands, toolsByCommand(again), "made again")
+	same := cmpopts.EquateEmpty()
+	assert.NoDiff(t, cmp.Diff(tr.Entries[0].Executions, again.Entries[0].Executions, same), "made again (-want +got)")
+}
+
+// TestTrajTools checks that requests are in the extra of the observation only.
+func TestTrajTools(t *testing.T) {
+	journal := writeToolJournal(t)
+	file := filepath.Join(t.TempDir(), "t")
+	require.NoError(t, trajectories.WriteTrajFile(journal, file))
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	var traj struct {
+		Messages []struct {
+			Extra struct {
+				Tools []trajectories.ToolCall `json:"tools"`
+			} `json:"extra"`
+		} `json:"messages"`
+	}
+	require.NoError(t, json.Unmarshal(data, &traj))
+	var got []string
+	for _, m := range traj.Messages {
+		line := ""
+		for _, c := range m.Extra.Tools {
+			line += " " + c.Name
+		}
+		got = append(got, line)
+	}
+	assert.Equal(t, []string{"", " note notes", "", "", " found", " own"}, got, "the result")
+	_, err = loadTraj(file)
+	assert.NoError(t, err)
 }

@@ -19,6 +19,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/minibench/mini/agent/bridge"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/model/fake"
 	"github.com/minibench/mini/model/ratelimit"
@@ -55,9 +57,7 @@ type fixture struct {
 func start(t *testing.T, c fake.Config, change func(*bridge.Config)) *fixture {
 	t.Helper()
 	script, err := scripted.Parse("replies.yaml", []byte(replies))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if c.Script == nil {
 		c.Script = script
 	}
@@ -107,9 +107,7 @@ func start(t *testing.T, c fake.Config, change func(*bridge.Config)) *fixture {
 		f.client.CloseIdleConnections()
 		f.bridge.Close()
 		toProvider.CloseIdleConnections()
-		if err := f.provider.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, f.provider.Close())
 		_ = l.Close()
 		<-served
 	})
@@ -157,9 +155,7 @@ func requests(stream bool) []dialectRequest {
 func (f *fixture) post(ctx context.Context, r dialectRequest, change ...func(http.Header)) (*http.Response, string) {
 	f.t.Helper()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://bridge"+r.path, strings.NewReader(r.body))
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	require.NoError(f.t, err)
 	token := f.bridge.Token()
 	if r.header == "Authorization" {
 		token = "Bearer " + token
@@ -223,9 +219,7 @@ func TestDialects(t *testing.T) {
 					t.Errorf("a tool of the provider was passed on: %v", x.Edits)
 				}
 				f.checkBooks()
-				if n := f.provider.Stats().Charged.Replies; n != 1 {
-					t.Errorf("%d replies", n)
-				}
+				assert.Equal(t, 1, f.provider.Stats().Charged.Replies, "replies")
 				_ = i
 			})
 		}
@@ -307,16 +301,12 @@ func TestToken(t *testing.T) {
 	}
 	w := &recorder{header: http.Header{}}
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://bridge/v1/chat/completions", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	req.Header.Set("Authorization", "Bearer "+f.bridge.Token())
 	if f.bridge.ServeHTTP(w, req); w.status != http.StatusUnauthorized {
 		t.Errorf("status %d after the attempt", w.status)
 	}
-	if n := f.provider.Stats().Total; n != 0 {
-		t.Errorf("the provider got %d requests", n)
-	}
+	assert.Equal(t, 0, f.provider.Stats().Total, "the provider got requests")
 }
 
 type recorder struct {
@@ -343,26 +333,18 @@ func TestOtherEndpoints(t *testing.T) {
 		{http.MethodGet, "/v1/../../etc/passwd", 404, "unknown endpoint"},
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), tt.method, "http://bridge"+tt.path, strings.NewReader(`{"messages":[]}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		req.Header.Set("X-Api-Key", f.bridge.Token())
 		resp, err := f.client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		body, _ := io.ReadAll(resp.Body)
 		_ = resp.Body.Close()
 		if resp.StatusCode != tt.status || !bytes.Contains(body, []byte(tt.text)) {
 			t.Errorf("%s %s: status %d, %s", tt.method, tt.path, resp.StatusCode, body)
 		}
 	}
-	if len(unknown) != 2 {
-		t.Errorf("unknown endpoints %q", unknown)
-	}
-	if len(f.exchanges) != 0 {
-		t.Errorf("%d exchanges", len(f.exchanges))
-	}
+	assert.Equal(t, 2, len(unknown), "unknown endpoints %q", unknown)
+	assert.Equal(t, 0, len(f.exchanges), "exchanges")
 }
 
 // TestRepeat: a client that repeats a request gets the stored answer.
@@ -405,14 +387,10 @@ func TestCancel(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://bridge/v1/messages", strings.NewReader(requests(true)[2].body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		req.Header.Set("X-Api-Key", f.bridge.Token())
 		resp, err := f.client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		body, err := io.ReadAll(resp.Body)
 		_ = resp.Body.Close()
 		if err == nil || !strings.Contains(string(body), "ping") {
@@ -462,9 +440,7 @@ func TestHostileRequests(t *testing.T) {
 			t.Errorf("%s: status %d, %s", name, resp.StatusCode, answer)
 		}
 	}
-	if n := f.provider.Stats().Total; n != 0 {
-		t.Errorf("the provider got %d requests", n)
-	}
+	assert.Equal(t, 0, f.provider.Stats().Total, "the provider got requests")
 }
 
 // TestGarbage sends what is no HTTP, or no whole request: the connection ends.

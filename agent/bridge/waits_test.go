@@ -3,6 +3,7 @@ package bridge
 import (
 	"testing"
 
+	"github.com/minibench/mini/internal/assert"
 	"github.com/minibench/mini/model"
 )
 
@@ -15,9 +16,7 @@ func TestWaits(t *testing.T) {
 	}}
 	check := func(what string, want int) {
 		t.Helper()
-		if paused != want {
-			t.Errorf("%s: %d pauses, want %d", what, paused, want)
-		}
+		assert.Equal(t, want, paused, "%s: pauses", what)
 	}
 	first, firstDone := w.track(t.Context())
 	check("one works", 0)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +13,8 @@ import (
 	"testing/synctest"
 
 	"github.com/minibench/mini/agent/events"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 )
@@ -73,9 +76,7 @@ func drain(t *testing.T, s *events.Subscription, published uint64) string {
 		last = e.Seq
 		got = append(got, short(e.Event))
 	}
-	if last != published {
-		t.Errorf("the last one is %d of %d", last, published)
-	}
+	assert.Equal(t, published, last, "the last")
 	return strings.Join(got, " ")
 }
 
@@ -110,12 +111,8 @@ func TestQueue(t *testing.T) {
 				n++
 			}
 			b.Close()
-			if got := drain(t, s, n); got != test.want {
-				t.Errorf("got  %s\nwant %s", got, test.want)
-			}
-			if got := drain(t, other, n); got != test.published {
-				t.Errorf("who keeps up gets %s", got)
-			}
+			assert.Equal(t, test.want, drain(t, s, n))
+			assert.Equal(t, test.published, drain(t, other, n), "who keeps up gets")
 		})
 	}
 }
@@ -181,9 +178,7 @@ func TestConcurrent(t *testing.T) {
 					newest[m.Content] = e.Step
 				}
 			}
-			if got != publishers*each {
-				t.Errorf("accounts for %d", got)
-			}
+			assert.Equal(t, publishers*each, got, "accounts")
 		})
 	}
 	for p := range publishers {
@@ -231,12 +226,9 @@ func TestNext(t *testing.T) {
 				ends++
 			}
 		}
-		if ends != 2 {
-			t.Errorf("%d of 4 reads are at the end, of two events", ends)
-		}
-		if _, err := b.Subscribe(0).Next(t.Context()); !errors.Is(err, io.EOF) {
-			t.Errorf("subscribed to a closed bus: %v", err)
-		}
+		assert.Equal(t, 2, ends, "of 4 reads are at the end, of two events")
+		_, err := b.Subscribe(0).Next(t.Context())
+		assert.ErrorIs(t, err, io.EOF, "subscribed to a closed bus")
 	})
 }
 
@@ -252,9 +244,7 @@ func TestPublishWithoutLine(t *testing.T) {
 	b.Publish(events.Recorded{Data: trajectories.Execution{ExitCodeUnknown: true}})
 	b.Publish(long("E"))
 	b.Close()
-	if got := drain(t, s, 1); got != "E" {
-		t.Errorf("published %s", got)
-	}
+	assert.Equal(t, "E", drain(t, s, 1), "published")
 }
 
 func TestUnsubscribe(t *testing.T) {
@@ -265,9 +255,8 @@ func TestUnsubscribe(t *testing.T) {
 	s.Close()
 	s.Close()
 	b.Publish(long("t2"))
-	if _, err := s.Next(t.Context()); !errors.Is(err, io.EOF) {
-		t.Errorf("after its end: %v", err)
-	}
+	_, err := s.Next(t.Context())
+	assert.ErrorIs(t, err, io.EOF, "after its end")
 	if !b.HasSubscribers() {
 		t.Error("the other one is forgotten")
 	}
@@ -289,9 +278,8 @@ func TestNilBus(t *testing.T) {
 		t.Error("a nil bus watches")
 	}
 	end()
-	if _, err := b.Subscribe(0).Next(t.Context()); !errors.Is(err, io.EOF) {
-		t.Errorf("a nil bus has events: %v", err)
-	}
+	_, err := b.Subscribe(0).Next(t.Context())
+	assert.ErrorIs(t, err, io.EOF, "a nil bus has events")
 }
 
 func TestDeltaFunc(t *testing.T) {
@@ -309,9 +297,7 @@ func TestDeltaFunc(t *testing.T) {
 			got += "h "
 		}
 	}
-	if got != "ha db !d !hc h dd " {
-		t.Errorf("published %s", got)
-	}
+	assert.Equal(t, "ha db !d !hc h dd ", got, "published")
 }
 
 // Chunks contain whole characters.
@@ -339,34 +325,36 @@ func TestOutputFunc(t *testing.T) {
 		for e := range s.All(t.Context()) {
 			got = append(got, short(e.Event)[1:])
 		}
-		if fmt.Sprintf("%q", got) != fmt.Sprintf("%q", test.want) {
-			t.Errorf("%s: %q, want %q", name, got, test.want)
-		}
+		assert.Equal(t, fmt.Sprintf("%q", test.want), fmt.Sprintf("%q", got), "%s", name)
 	}
 }
 
-var turn events.Event = events.PhaseStarted{Phase: events.PhaseThinking, Step: 1}
-
-func BenchmarkPublish(b *testing.B) {
-	for name, subscribers := range map[string]int{"none": 0, "one that reads": 1, "one that does not": -1} {
-		b.Run(name, func(b *testing.B) {
-			bus := events.NewBus()
-			var readers sync.WaitGroup
-			if subscribers != 0 {
-				s := bus.Subscribe(0)
-				if subscribers > 0 {
-					readers.Go(func() {
-						for range s.All(context.Background()) {
-						}
-					})
-				}
-			}
-			b.ReportAllocs()
-			for b.Loop() {
-				bus.Publish(events.TextDelta{Step: 1, Text: "some words "})
-			}
-			bus.Close()
-			readers.Wait()
-		})
+// The examples in docs/events.md are lines as Encode writes them, with at least
+// one of every kind.
+func TestDocs(t *testing.T) {
+	text, err := os.ReadFile("../../docs/events.md")
+	require.NoError(t, err)
+	seen, last := map[events.Kind]bool{}, uint64(0)
+	for line := range strings.Lines(string(text)) {
+		if !strings.HasPrefix(line, `{"seq":`) {
+			continue
+		}
+		e, err := events.Decode([]byte(line))
+		if err != nil {
+			t.Errorf("%s: %v", line, err)
+			continue
+		}
+		if again, err := events.Encode(e); err != nil || string(again) != line {
+			t.Errorf("the manual has %sit is     %s%v", line, again, err)
+		}
+		if e.Seq <= last {
+			t.Errorf("%d after %d", e.Seq, last)
+		}
+		seen[e.Event.Kind()], last = true, e.Seq
+	}
+	for _, e := range all {
+		if !seen[e.Kind()] || !strings.Contains(string(text), "**"+string(e.Kind())+"** (`") {
+			t.Errorf("the manual does not show %s", e.Kind())
+		}
 	}
 }

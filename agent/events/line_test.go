@@ -13,11 +13,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/minibench/mini/agent/events"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 )
 
 var at = time.Date(2026, 11, 20, 9, 30, 0, 500_000_000, time.UTC)
+
+var turn events.Event = events.PhaseStarted{Phase: events.PhaseThinking, Step: 1}
 
 // all has one event of each kind, with all fields set.
 var all = []events.Event{
@@ -72,9 +76,7 @@ func TestLines(t *testing.T) {
 		}
 		s := events.Envelope{Seq: uint64(i + 1), Time: at, Event: e}
 		line, err := events.Encode(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if bytes.Count(line, []byte("\n")) != 1 || !bytes.HasSuffix(line, []byte("}\n")) {
 			t.Errorf("line %q", line)
 		}
@@ -153,16 +155,12 @@ func TestWriter(t *testing.T) {
 	for range 10 {
 		writers.Go(func() {
 			for _, e := range all {
-				if err := w.Write(events.Envelope{Seq: 1, Time: at, Event: e}); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, w.Write(events.Envelope{Seq: 1, Time: at, Event: e}))
 			}
 		})
 	}
 	writers.Wait()
-	if f.calls != 10*len(all) {
-		t.Errorf("%d writes for %d events", f.calls, 10*len(all))
-	}
+	assert.Equal(t, 10*len(all), f.calls, "writes for events")
 	for line := range strings.Lines(f.String()) {
 		if _, err := events.Decode([]byte(line)); err != nil {
 			t.Errorf("%q: %v", line, err)

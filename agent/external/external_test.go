@@ -23,6 +23,8 @@ import (
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/helper/child/childtest"
 	"github.com/minibench/mini/env/local"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/model/fake"
 	"github.com/minibench/mini/model/raw"
@@ -76,9 +78,7 @@ func newAttempt(t *testing.T, c fake.Config) *attempt {
 		t.Fatal(err)
 	}
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
@@ -87,17 +87,11 @@ func newAttempt(t *testing.T, c fake.Config) *attempt {
 	client := &http.Client{Transport: &http.Transport{}}
 	a.url = "http://" + l.Addr().String()
 	sandbox, err := local.New(t.Context(), local.Config{Dir: a.dir, Helper: childtest.Program(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
-		if err := sandbox.Close(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, sandbox.Close(context.WithoutCancel(t.Context())))
 		client.CloseIdleConnections()
-		if err := a.provider.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, a.provider.Close())
 		<-served
 	})
 	m := raw.New(raw.Config{BaseURL: a.url + "/v1", Key: key, Price: price, HTTPClient: client})
@@ -154,9 +148,7 @@ func (a *attempt) runWith(t *testing.T, cfg agent.Config, def external.Definitio
 	cfg.SystemTemplate, cfg.InstanceTemplate, cfg.ObservationTemplate, cfg.FormatErrorTemplate = "s", "i", "o", "f"
 	cfg.MaxFormatErrors, cfg.Autosubmit, cfg.PatchExclude = 3, true, def.Exclude
 	own, err := agent.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if def.Name == "" {
 		def.Name = "test"
 	}
@@ -268,9 +260,7 @@ func TestOutcomes(t *testing.T) {
 			if bytes.Contains(out.Submission, []byte("+two")) != tt.patch || bytes.Contains(out.Submission, []byte(".state")) {
 				t.Errorf("submission %q", out.Submission)
 			}
-			if !strings.Contains(out.Error+strings.Join(out.Warnings, "\n"), tt.text) {
-				t.Errorf("error %q, warnings %q; want %q", out.Error, out.Warnings, tt.text)
-			}
+			assert.Contains(t, out.Error+strings.Join(out.Warnings, "\n"), tt.text, "error %q, warnings %q", out.Error, out.Warnings)
 			if !slices.ContainsFunc(a.journal.records, func(r trajectories.Record) bool { return bytes.Contains(r.Data, []byte(tt.record)) }) {
 				t.Errorf("no record has %s", tt.record)
 			}
@@ -285,9 +275,7 @@ func TestOutcomes(t *testing.T) {
 // its commands, as the agent itself wrote them down.
 func TestScriptAgents(t *testing.T) {
 	program, err := os.ReadFile("testdata/agent.py")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, args := range []string{"chat plain", "chat stream", "chat plain text", "responses plain", "responses stream", "messages plain", "messages stream", "gemini plain", "gemini stream"} {
 		t.Run(args, func(t *testing.T) {
 			t.Parallel()
@@ -323,22 +311,16 @@ func checkJournal(t *testing.T, records []trajectories.Record, log string) {
 func readJournal(t *testing.T, records []trajectories.Record, log string) (commands, observations []string, lastReply trajectories.Message) {
 	t.Helper()
 	own, err := os.ReadFile(log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, r := range records {
 		switch r.Type {
 		case trajectories.TypeExecution:
 			var x trajectories.Execution
-			if err := json.Unmarshal(r.Data, &x); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, json.Unmarshal(r.Data, &x))
 			commands = append(commands, x.Command)
 		case trajectories.TypeMessage:
 			var m trajectories.Message
-			if err := json.Unmarshal(r.Data, &m); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, json.Unmarshal(r.Data, &m))
 			if m.Cause == trajectories.CauseObservation {
 				observations = append(observations, m.Content)
 			}
@@ -365,9 +347,7 @@ func jsonText(t *testing.T, text string) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(text); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, e.Encode(text))
 	return bytes.Trim(bytes.TrimSpace(b.Bytes()), `"`)
 }
 
@@ -388,8 +368,7 @@ func TestInvalidDefinitions(t *testing.T) {
 		"command: x\ninstall_network: host": "install_network", "command: x\ninstall: " + strings.Repeat("x", 40<<10): "install",
 		"command: x\nenv: {'A;rm': b}": "env", "command: x\nfiles: {../x: y}": "files", "comand: x": "comand", "command: x\nserver_tools: on": "server_tools",
 	} {
-		if _, err := external.Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %q", text, err, want)
-		}
+		_, err := external.Parse([]byte(text))
+		assert.ErrorContains(t, err, want, "%q", text)
 	}
 }

@@ -1,10 +1,16 @@
 package external_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -14,11 +20,19 @@ import (
 	"github.com/minibench/mini/agent/bridge"
 	"github.com/minibench/mini/agent/external"
 	"github.com/minibench/mini/agent/tools/subagents"
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/helper/child/childtest"
+	"github.com/minibench/mini/env/local"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/model/dialect"
 	"github.com/minibench/mini/model/fake"
+	"github.com/minibench/mini/model/raw"
+	"github.com/minibench/mini/model/scripted"
 	"github.com/minibench/mini/trajectories"
 	"github.com/minibench/mini/trajectories/export"
+	"github.com/minibench/mini/trajectories/formats/atif"
 )
 
 // keepChildren gives an attempt a journal in a file, and its subagents too. It returns the
@@ -28,9 +42,7 @@ func (a *attempt) keepChildren(t *testing.T) string {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "journal.jsonl")
 	j, err := trajectories.Create(path, trajectories.Header{InstanceID: "i", Attempt: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = j.Close() }) // only read from now on
 	a.session.Recorder = j
 	a.session.NewChild = func(p trajectories.Parent) (agent.ChildJournal, error) {
@@ -53,9 +65,7 @@ func readValid(t *testing.T, path string) *trajectories.Attempt {
 		}
 	}
 	tr, _, err := export.ReadJournal(path, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return tr
 }
 
@@ -188,9 +198,7 @@ func TestThreads(t *testing.T) {
 			path := a.keepChildren(t)
 			exchanges := tt.exchanges()
 			own, err := agent.New(agent.Config{SystemTemplate: "s", InstanceTemplate: "i", ObservationTemplate: "o", FormatErrorTemplate: "f", MaxFormatErrors: 3})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			out := own.RunLoop(t.Context(), a.session, func(_ context.Context, at *agent.Attempt) error {
 				if err := external.Record(at, "fix it", exchanges); err != nil {
 					return err
@@ -201,17 +209,11 @@ func TestThreads(t *testing.T) {
 				t.Errorf("%d steps, cost %v, %+v", out.Steps, out.Cost, out)
 			}
 			tr := readValid(t, path)
-			if got := threadsOf(t, path); got != tt.threads {
-				t.Errorf("threads %s, want %s", got, tt.threads)
-			}
-			if len(tr.Children) != len(tt.children) {
-				t.Fatalf("%d children, want %d", len(tr.Children), len(tt.children))
-			}
+			assert.Equal(t, tt.threads, threadsOf(t, path), "threads")
+			require.Equal(t, len(tt.children), len(tr.Children), "children")
 			unattributed, refs := 0, countRefs(tr)
 			for i, c := range tr.Children {
-				if got := repliesOf(c); got != tt.children[i] {
-					t.Errorf("child %d has the replies %s, want %s", i+1, got, tt.children[i])
-				}
+				assert.Equal(t, tt.children[i], repliesOf(c), "child %d has the replies", i+1)
 				if c.Header.Parent.Unattributed {
 					unattributed++
 				}
@@ -240,16 +242,12 @@ func threadsOf(t *testing.T, path string) string {
 	t.Helper()
 	var threads []string
 	for r, err := range trajectories.Read(path) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var x trajectories.Exchange
 		if r.Type != trajectories.TypeExchange {
 			continue
 		}
-		if err := json.Unmarshal(r.Data, &x); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal(r.Data, &x))
 		if x.Thread == trajectories.ThreadChild {
 			x.Thread = fmt.Sprint(x.Child)
 		}
@@ -274,4 +272,167 @@ func countRefs(tr *trajectories.Attempt) (n int) {
 		n += min(len(list), 1)
 	}
 	return n
+}
+
+// TestSubagents runs an agent with two subagents at the same time. Their journals have what
+// they did, and ATIF has their trajectories.
+func TestSubagents(t *testing.T) {
+	program, err := os.ReadFile("testdata/agent.py")
+	require.NoError(t, err)
+	const block = "```bash\\n%s\\n```"
+	script, err := scripted.Parse("r", fmt.Appendf(nil, `
+main-job:
+  - {content: Both., tool_calls: [{name: task, arguments: {prompt: "Look at sub-a"}}, {name: task, arguments: {prompt: "Look at sub-b"}}]}
+  - "`+block+`"
+  - "`+block+`"
+sub-a: ["`+block+`", "It says one."]
+sub-b: ["`+block+`", "`+block+`", "It is short."]
+`, "echo two >> a.txt", "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "cat a.txt", "ls", "wc -l a.txt"))
+	require.NoError(t, err)
+	for _, args := range []string{"chat plain", "responses plain", "messages stream", "gemini plain"} {
+		t.Run(args, func(t *testing.T) {
+			t.Parallel()
+			a := newAttempt(t, fake.Config{Script: script})
+			a.session.Task.Text = "Do the main-job"
+			path, log := a.keepChildren(t), filepath.Join(t.TempDir(), "agent.json")
+			out := a.run(t, agent.Config{}, external.Definition{
+				Command: `python3 "$MINI_STATE/agent.py" ` + args, Env: map[string]string{"AGENT_LOG": log}, Files: map[string]string{"agent.py": string(program)},
+			})
+			if out.ExitStatus != "Submitted" || out.Steps != 8 || !bytes.Contains(out.Submission, []byte("+two")) {
+				t.Fatalf("outcome %+v", out)
+			}
+			books := a.provider.Stats().Charged
+			if out.Usage != books.Usage || books.Replies != 8 || out.Cost-books.Cost > 1e-12 || books.Cost-out.Cost > 1e-12 {
+				t.Errorf("usage %+v, %v; charged %+v", out.Usage, out.Cost, books)
+			}
+			tr := readValid(t, path)
+			if len(tr.Children) != 2 || countRefs(tr) != 2 {
+				t.Fatalf("%d children, %d executions that started them", len(tr.Children), countRefs(tr))
+			}
+			for n, journal := range trajectories.ChildJournals(path) {
+				own := log + ".1"
+				if strings.Contains(tr.Children[n-1].Header.Parent.Task, "sub-b") {
+					own = log + ".2"
+				}
+				var records []trajectories.Record
+				for r, err := range trajectories.Read(journal) {
+					require.NoError(t, err)
+					records = append(records, r)
+				}
+				commands, observations, lastReply := readJournal(t, records, own)
+				want := map[string]string{log + ".1": "cat a.txt: It says one.", log + ".2": "ls|wc -l a.txt: It is short."}[own]
+				if got := strings.Join(commands, "|") + ": " + lastReply.Content; got != want || len(observations) != len(commands) {
+					t.Errorf("child %d did %s, with %q; want %s", n, got, observations, want)
+				}
+			}
+			checkATIF(t, tr)
+		})
+	}
+}
+
+// checkATIF checks the attempt's document, which has two subagents that a result names.
+func checkATIF(t *testing.T, tr *trajectories.Attempt) {
+	t.Helper()
+	var b bytes.Buffer
+	_, err := atif.Write(&b, tr, "")
+	require.NoError(t, err)
+	var doc struct {
+		Subagents []struct {
+			ID string `json:"trajectory_id"`
+		} `json:"subagent_trajectories"`
+	}
+	if err := json.Unmarshal(b.Bytes(), &doc); err != nil || len(doc.Subagents) != 2 {
+		t.Fatalf("%d subagents, %v", len(doc.Subagents), err)
+	}
+	for _, s := range doc.Subagents {
+		if n := bytes.Count(b.Bytes(), []byte(`"`+s.ID+`"`)); n < 2 {
+			t.Errorf("%s is named %d times", s.ID, n)
+		}
+	}
+}
+
+// openBridge offers a bridge in a local sandbox, and returns its address and token.
+func openBridge(tb testing.TB, m model.Model) (address, token string) {
+	tb.Helper()
+	sandbox, err := local.New(tb.Context(), local.Config{Dir: tb.TempDir(), Helper: childtest.Program(tb)})
+	require.NoError(tb, err)
+	b := bridge.New(tb.Context(), bridge.Config{
+		Model: m, ModelName: "real", Dialects: []string{"chat"},
+		Begin: func(bool) error { return nil }, Record: func(bridge.Exchange) error { return nil },
+	})
+	ctx, cancel := context.WithCancel(tb.Context())
+	addresses, ended := make(chan string, 1), make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = sandbox.Execute(ctx, env.Command{ // ends with cancel
+			Script: "echo $MINI_BRIDGE; exec sleep 3600", Timeout: time.Hour, Bridge: b.Open,
+			OnOutput: func(p []byte) { addresses <- strings.TrimSpace(string(p)) },
+		})
+	}()
+	tb.Cleanup(func() {
+		cancel()
+		<-ended
+		b.Close()
+		assert.NoError(tb, sandbox.Close(context.WithoutCancel(tb.Context())))
+	})
+	return <-addresses, b.Token()
+}
+
+// provider is an HTTP server with one streamed answer.
+func provider(tb testing.TB, answer http.HandlerFunc) string {
+	tb.Helper()
+	l, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(tb, err)
+	s := &http.Server{Handler: answer, ReadHeaderTimeout: time.Minute}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = s.Serve(l) // ends with Close
+	}()
+	tb.Cleanup(func() {
+		_ = s.Close() // connections are idle
+		<-served
+	})
+	return "http://" + l.Addr().String()
+}
+
+const chunk = `data: {"id":"x","model":"real","choices":[{"index":0,"delta":{"content":"%s"}}]}` + "\n\n"
+
+// TestSlowReaders: connections of an agent do not read their endless answers. The memory
+// of this process, which has the provider too, stays bounded.
+func TestSlowReaders(t *testing.T) {
+	const readers = 8
+	event := []byte(fmt.Sprintf(chunk, strings.Repeat("y", 60_000)))
+	url := provider(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for r.Context().Err() == nil {
+			if _, err := w.Write(event); err != nil {
+				return
+			}
+		}
+	})
+	client := &http.Client{Transport: &http.Transport{}}
+	t.Cleanup(client.CloseIdleConnections)
+	address, token := openBridge(t, raw.New(raw.Config{BaseURL: url + "/v1", Price: price, HTTPClient: client}))
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for range readers {
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
+		require.NoError(t, err)
+		defer conn.Close()
+		_, err = fmt.Fprintf(conn, "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: 41\r\n\r\n%s", token, `{"model":"m","stream":true,"messages":[]} `)
+		require.NoError(t, err)
+		if _, err := io.ReadFull(conn, make([]byte, 1000)); err != nil { // the answer has begun
+			t.Fatal(err)
+		}
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	const perReader = 4 << 20 // bytes: chunks in flight, buffers, and what was assembled of the reply
+	if used := int64(after.HeapAlloc) - int64(before.HeapAlloc); used > readers*perReader {
+		t.Errorf("%d slow readers use %d bytes", readers, used)
+	} else {
+		t.Logf("%d slow readers use %d bytes", readers, used)
+	}
 }

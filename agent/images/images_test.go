@@ -18,24 +18,22 @@ import (
 
 	"github.com/minibench/mini/agent/images"
 	"github.com/minibench/mini/env/local"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 // pngImage returns a PNG image with the given width and a height of 1.
 func pngImage(t *testing.T, width int) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, width, 1))); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, png.Encode(&b, image.NewGray(image.Rect(0, 0, width, 1))))
 	return b.Bytes()
 }
 
 func TestDecode(t *testing.T) {
 	canvas := image.NewGray(image.Rect(0, 0, 2, 2))
 	var jpg, gif89 bytes.Buffer
-	if err := errors.Join(jpeg.Encode(&jpg, canvas, nil), gif.Encode(&gif89, canvas, nil)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(jpeg.Encode(&jpg, canvas, nil), gif.Encode(&gif89, canvas, nil)))
 	small := pngImage(t, 3)
 	for name, tt := range map[string]struct {
 		data       []byte
@@ -106,13 +104,9 @@ func TestSource(t *testing.T) {
 	folder := filepath.Join(top, "images")
 	for _, name := range []string{"a.png", "h.example/x/b.png", "../secret.png"} {
 		path := filepath.Join(folder, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o750), os.WriteFile(path, small, 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o750), os.WriteFile(path, small, 0o600)))
 	}
-	if err := os.Symlink(filepath.Join(top, "secret.png"), filepath.Join(folder, "link.png")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink(filepath.Join(top, "secret.png"), filepath.Join(folder, "link.png")))
 	data := "data:image/png;base64," + base64.StdEncoding.EncodeToString(small)
 	here := images.Source{Folder: folder}
 	online := images.Source{Folder: folder, Fetcher: fakeFetcher{"https://h.example/c.png?x=1": small, "https://h.example/page": []byte("<html>")}}
@@ -161,14 +155,10 @@ func TestReadFromSandbox(t *testing.T) {
 		"a.png": pngImage(t, 3), "it's $(touch x) \"a\".png": pngImage(t, 4), "-n": pngImage(t, 5),
 		"text": []byte("hello"), "large": make([]byte, images.MaxBytes+9),
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
 	}
 	box, err := local.New(t.Context(), local.Config{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = box.Close(context.WithoutCancel(t.Context())) })
 	for file, want := range map[string]string{
 		"a.png": "", filepath.Join(dir, "a.png"): "", "it's $(touch x) \"a\".png": "", "-n": "",
@@ -180,9 +170,8 @@ func TestReadFromSandbox(t *testing.T) {
 			t.Errorf("%q: %v, %v; want %q", file, reason, err, want)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(dir, "x")); err == nil {
-		t.Error("the name was run")
-	}
+	_, err = os.Stat(filepath.Join(dir, "x"))
+	assert.Error(t, err, "the name was run")
 }
 
 func TestMarkedFiles(t *testing.T) {

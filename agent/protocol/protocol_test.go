@@ -6,15 +6,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/model"
 )
 
 func all(t *testing.T) map[string]Protocol {
 	t.Helper()
 	tag, err := NewXML("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return map[string]Protocol{Text: textProtocol{}, XML: tag, Tools: NewTools(false)}
 }
 
@@ -60,9 +60,7 @@ func TestTranslate(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, Translate(all(t)[tt.to], tt.given)); diff != "" {
-				t.Error(diff)
-			}
+			assert.NoDiff(t, cmp.Diff(tt.want, Translate(all(t)[tt.to], tt.given)))
 		})
 	}
 }
@@ -98,9 +96,8 @@ func TestXML(t *testing.T) {
 
 func TestInvalidTags(t *testing.T) {
 	for _, tag := range []string{"a b", "<a>", "1a", "-a", strings.Repeat("a", 65), "é"} {
-		if _, err := NewXML(tag); err == nil {
-			t.Errorf("%q is taken", tag)
-		}
+		_, err := NewXML(tag)
+		assert.Error(t, err, "%q is taken", tag)
 	}
 }
 
@@ -109,9 +106,7 @@ func TestInvalidTags(t *testing.T) {
 func TestDropCalls(t *testing.T) {
 	for name, p := range all(t) {
 		r := p.Parse(model.Reply{Message: model.Message{Content: "x", ToolCalls: []model.ToolCall{NewToolCall("ls")}}}, 1)
-		if dropped := len(r.Message.ToolCalls) == 0; dropped != (name != Tools) {
-			t.Errorf("%s: %+v", name, r.Message)
-		}
+		assert.Equal(t, name != Tools, len(r.Message.ToolCalls) == 0, "%s: %+v", name, r.Message)
 	}
 }
 
@@ -146,14 +141,10 @@ func FuzzXML(f *testing.F) {
 		f.Add(s)
 	}
 	p, err := NewXML("")
-	if err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, c := range p.Parse(model.Reply{Message: model.Message{Content: text}}, 1).Commands() {
-			if !strings.Contains(strings.ReplaceAll(text, "\r\n", "\n"), strings.ReplaceAll(c, "\r\n", "\n")) {
-				t.Errorf("command %q is not in the reply %q", c, text)
-			}
+			assert.Contains(t, strings.ReplaceAll(text, "\r\n", "\n"), strings.ReplaceAll(c, "\r\n", "\n"), "command %q is not in the reply %q", c, text)
 		}
 		if strings.Contains(text, "bash>") || strings.Contains(text, "\r") {
 			return

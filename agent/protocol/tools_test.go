@@ -7,9 +7,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/internal/assert"
 	"github.com/minibench/mini/model"
 )
 
@@ -173,16 +172,10 @@ func TestSanitizeCalls(t *testing.T) {
 	}
 	before := fmt.Sprintf("%q", given)
 	got := NewTools(false).Parse(replyWithCalls(model.FinishToolCalls, given...), 7)
-	if diff := cmp.Diff(want, got.Message.ToolCalls); diff != "" {
-		t.Error(diff)
-	}
-	if after := fmt.Sprintf("%q", given); after != before {
-		t.Error("the reply itself was changed")
-	}
+	assert.Equal(t, want, got.Message.ToolCalls, "got.Message.ToolCalls")
+	assert.Equal(t, before, fmt.Sprintf("%q", given), "the reply itself was changed")
 	for i, a := range got.Actions {
-		if a.CallID != want[i].ID {
-			t.Errorf("action %d answers %q", i, a.CallID)
-		}
+		assert.Equal(t, want[i].ID, a.CallID, "action %d answers", i)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -17,6 +18,8 @@ import (
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/agent/tools"
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -49,9 +52,7 @@ func fixedTool(name, text string) tool {
 func registry(t *testing.T, c tools.Config) *tools.Registry {
 	t.Helper()
 	r, err := tools.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return r
 }
 
@@ -121,9 +122,7 @@ func TestAllow(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			prepared = nil
-			if err := test.registry.Prepare(t.Context(), nil); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, test.registry.Prepare(t.Context(), nil))
 			a := test.registry.Capabilities()
 			var names []string
 			for _, one := range a.Tools {
@@ -135,13 +134,9 @@ func TestAllow(t *testing.T) {
 			if got := strings.Join(a.InSandbox, " "); got != test.local || len(a.Skills) != test.skills {
 				t.Errorf("local %q and %d skills, want %q and %d", got, len(a.Skills), test.local, test.skills)
 			}
-			if got := strings.Join(prepared, " "); got != test.prepared {
-				t.Errorf("prepared %q, want %q", got, test.prepared)
-			}
+			assert.Equal(t, test.prepared, strings.Join(prepared, " "), "prepared")
 			for _, name := range []string{"one", "two"} {
-				if got := callTool(t, test.registry, name).ExitCode == 0; got != slices.Contains(names, name) {
-					t.Errorf("%s was called: %v", name, got)
-				}
+				assert.Equal(t, slices.Contains(names, name), callTool(t, test.registry, name).ExitCode == 0, "%s was called", name)
 			}
 		})
 	}
@@ -210,17 +205,13 @@ func TestAnswer(t *testing.T) {
 			details := ""
 			if got.Details != nil {
 				data, err := json.Marshal(got.Details)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				details = string(data)
 			}
 			checkPattern(t, "output", string(got.Stdout), test.output)
 			checkPattern(t, "errors", string(got.Stderr), test.errors)
 			checkPattern(t, "details", details, test.details)
-			if got.ExitCode != test.code {
-				t.Errorf("exit code %d, want %d", got.ExitCode, test.code)
-			}
+			assert.Equal(t, test.code, got.ExitCode, "exit code")
 			if len(got.Stdout)+len(got.Stderr) > env.MaxToolResponse || len(got.Stderr) > 20<<10 || !utf8.Valid(got.Stdout) {
 				t.Errorf("%d and %d bytes", len(got.Stdout), len(got.Stderr))
 			}
@@ -287,11 +278,54 @@ func TestTimeouts(t *testing.T) {
 					t.Errorf("it took %v, want %v", took, test.took)
 				}
 				checkPattern(t, "errors", string(got.Stderr), test.errors)
-				if want := min(len(test.errors), 1); got.ExitCode != want {
-					t.Errorf("exit code %d, want %d", got.ExitCode, want)
-				}
+				assert.Equal(t, min(len(test.errors), 1), got.ExitCode, "exit code")
 				time.Sleep(3 * time.Hour) // until the tool that ignores its context has returned
 			})
+		})
+	}
+}
+
+func TestParseArgs(t *testing.T) {
+	flags := []tools.Flag{{Name: "limit"}, {Name: "category"}, {Name: "json", Boolean: true}, {Name: "tag", Repeatable: true}}
+	tests := map[string]struct {
+		args string
+		want string
+		err  string
+	}{
+		"nothing":              {"", "[] [] false []", ""},
+		"words":                {"a b", "[a b] [] false []", ""},
+		"a value behind":       {"a --category x b", "[a b] [x] false []", ""},
+		"a value with =":       {"--category=--x=y", "[] [--x=y] false []", ""},
+		"an empty value":       {"--category=", "[] [] false []", ""},
+		"a switch":             {"--json a", "[a] [] true []", ""},
+		"repeats":              {"--tag a --tag=b", "[] [] false [a b]", ""},
+		"input":                {"-", "[-] [] false []", ""},
+		"a negative number":    {"-5 -0.5", "[-5 -0.5] [] false []", ""},
+		"a value with a dash":  {"--category -x", "[] [-x] false []", ""},
+		"the end of flags":     {"--json -- --limit -- -x", "[--limit -- -x] [] true []", ""},
+		"a flag nobody knows":  {"--limti 5", "", `there is no flag "--limti"; did you mean --limit?`},
+		"with a value":         {"--nonsense=5", "", `there is no flag "--nonsense"; what follows -- is no flag`},
+		"a short flag":         {"-l", "", `there is no flag "-l"`},
+		"two dashes for short": {"-limit 5", "", `there is no flag "-limit"; did you mean --limit?`},
+		"twice":                {"--limit 5 --limit=6", "", "--limit is there twice"},
+		"a switch twice":       {"--json --json", "", "--json is there twice"},
+		"no value":             {"--limit", "", "--limit needs a value"},
+		"a flag for a value":   {"--limit --json", "", "--limit needs a value"},
+		"too much of a value":  {"--json=yes", "", "--json takes no value"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			a, err := tools.ParseArgs(strings.Fields(test.args), flags...)
+			if test.err != "" {
+				wrong, ok := errors.AsType[*tools.UsageError](err)
+				if !ok || !strings.Contains(wrong.Text, test.err) {
+					t.Errorf("error %v, want %q", err, test.err)
+				}
+				return
+			}
+			require.NoError(t, err)
+			got := fmt.Sprintf("%v [%s] %v %v", a.Positional, a.Value("category"), a.Has("json"), a.Values("tag"))
+			assert.Equal(t, test.want, got)
 		})
 	}
 }

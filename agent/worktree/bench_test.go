@@ -15,6 +15,8 @@ import (
 	"github.com/minibench/mini/env/docker"
 	"github.com/minibench/mini/env/docker/dockertest"
 	"github.com/minibench/mini/env/docker/imagestore"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 // BenchmarkAttempt measures what an attempt adds to the commands of its agent in a prepared image of
@@ -57,16 +59,12 @@ func cost(b *testing.B, sandbox env.Environment, work func() error) (processes, 
 	b.Helper()
 	last := func() int { // the number of the last process or thread
 		n, err := strconv.Atoi(inSandbox(b, sandbox, "read -r _ _ _ _ last </proc/loadavg && echo $last"))
-		if err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, err)
 		return n
 	}
 	first, second := last(), last()
 	start := time.Now()
-	if err := work(); err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, work())
 	seconds = time.Since(start).Seconds()
 	return float64(last() - second - (second - first)), seconds // last starts some, too
 }
@@ -83,9 +81,8 @@ func BenchmarkScrub(b *testing.B) {
 		inSandbox(b, sandbox, "cp -a /given /testbed")
 	})
 	clean := keepImage(b, engine, docker.Config{Image: dirty, Dir: "/testbed"}, func(sandbox env.Environment) {
-		if _, err := worktree.Scrub(b.Context(), sandbox); err != nil {
-			b.Fatal(err)
-		}
+		_, err := worktree.Scrub(b.Context(), sandbox)
+		require.NoError(b, err)
 	})
 	start := func(image string, prepared bool) float64 {
 		begin := time.Now()
@@ -127,12 +124,10 @@ func preparingEngine(b *testing.B) *docker.Engine {
 	engine := dockertest.EngineWith(b, docker.EngineConfig{Images: &imagestore.Config{Dir: b.TempDir()}})
 	b.Cleanup(func() {
 		ctx := context.WithoutCancel(b.Context())
-		if _, err := engine.Images().Prune(ctx, nil, false); err != nil {
-			b.Error(err)
-		}
-		if _, err := engine.Clean(ctx, docker.CleanOptions{IncludeKept: true, Run: benchmarkRun}); err != nil {
-			b.Error(err)
-		}
+		_, err := engine.Images().Prune(ctx, nil, false)
+		assert.NoError(b, err)
+		_, err = engine.Clean(ctx, docker.CleanOptions{IncludeKept: true, Run: benchmarkRun})
+		assert.NoError(b, err)
 	})
 	return engine
 }
@@ -145,9 +140,7 @@ func startPrepared(b *testing.B, engine *docker.Engine, image string, prepared b
 		c.Prepare = &docker.Preparation{Key: worktree.PreparationKey(), Do: worktree.Prepare}
 	}
 	sandbox, err := engine.Start(b.Context(), c)
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	return sandbox
 }
 
@@ -156,23 +149,17 @@ func keepImage(b *testing.B, engine *docker.Engine, c docker.Config, change func
 	b.Helper()
 	c.Run, c.Instance, c.MemoryBytes = benchmarkRun, "benchmark", -1
 	sandbox, err := engine.Start(b.Context(), c)
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	defer end(b, sandbox)
 	change(sandbox)
 	image, err := sandbox.Keep(b.Context(), "1")
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	return image
 }
 
 func end(b *testing.B, sandbox *docker.Container) {
 	b.Helper()
-	if err := sandbox.Close(b.Context()); err != nil {
-		b.Error(err)
-	}
+	assert.NoError(b, sandbox.Close(b.Context()))
 }
 
 // inSandbox runs a script that must succeed and returns its output.

@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/minibench/mini/agent/worktree"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 // A patch is accepted if git apply accepts it on a clean tree, whatever the
@@ -56,9 +58,7 @@ func TestCheck(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			text := []byte(sh(t, t.TempDir(), "cp -a "+dir+" copy; cd copy; "+tt.make))
 			found, err := tree.Check(t.Context(), text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if tt.refusal != "" {
 				if !strings.Contains(found.GitError, tt.refusal) || len(found.GitError) > 2100 || found.Patch != nil {
 					t.Errorf("refusal %q lacks %q", found.GitError, tt.refusal)
@@ -83,16 +83,13 @@ func TestCheck(t *testing.T) {
 			}
 		})
 	}
-	if changed := cmp.Diff(before, files(t, dir, ".git")); changed != "" {
-		t.Errorf("the files changed:\n%s", changed)
-	}
+	assert.NoDiff(t, cmp.Diff(before, files(t, dir, ".git")), "the files changed")
 }
 
 func TestCheckWithoutRepository(t *testing.T) {
 	t.Parallel()
-	if _, err := open(t, t.TempDir()).Check(t.Context(), []byte("x")); err == nil || !strings.Contains(err.Error(), "no git repository") {
-		t.Errorf("the error is %v", err)
-	}
+	_, err := open(t, t.TempDir()).Check(t.Context(), []byte("x"))
+	assert.ErrorContains(t, err, "no git repository")
 }
 
 // Files are laid out as the base's attributes say, also where the patch is not

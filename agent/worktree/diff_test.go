@@ -2,6 +2,8 @@ package worktree_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +12,8 @@ import (
 
 	"github.com/minibench/mini/agent/worktree"
 	"github.com/minibench/mini/env/local"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 // The content of a patch, whatever the agent did to git.
@@ -80,14 +84,10 @@ func TestDiff(t *testing.T) {
 				sb = container{sb}
 			}
 			tree, err := worktree.Open(t.Context(), sb, tt.cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			sh(t, dir, strings.Join(tt.change, "\n"))
 			diff, err := tree.Diff(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if !diff.Exact {
 				t.Errorf("not exact: %s", diff.Problem)
 			}
@@ -122,9 +122,7 @@ mkdir venv; for i in $(seq 20); do head -c 60000 /dev/urandom > venv/$i; done; e
 			tree := openWith(t, dir, worktree.Config{MaxPatch: limit})
 			sh(t, dir, tt.change)
 			diff, err := tree.Diff(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if len(diff.Patch) > limit || !diff.Exact {
 				t.Errorf("%d bytes, exact %t: %s", len(diff.Patch), diff.Exact, diff.Problem)
 			}
@@ -182,9 +180,8 @@ func TestWithoutGit(t *testing.T) {
 	if diff, err := tree.Diff(t.Context()); err != nil || diff.Patch != nil {
 		t.Errorf("%v, %+v", err, diff)
 	}
-	if _, err := worktree.Scrub(t.Context(), sb); err == nil || !strings.Contains(err.Error(), "no git") {
-		t.Errorf("the error is %v", err)
-	}
+	_, err = worktree.Scrub(t.Context(), sb)
+	assert.ErrorContains(t, err, "no git")
 }
 
 // A file that git rejects does not affect others, and is listed with the
@@ -194,9 +191,7 @@ func TestFilesThatGitRejects(t *testing.T) {
 	dir := repository(t, seed, `printf '*.up filter=up\n' > .gitattributes; echo e > old.enc; git add .; git commit -qm up; git config filter.up.clean false; git config filter.up.required true`)
 	// As in a container, where the repository may name filters.
 	tree, err := worktree.Open(t.Context(), container{sandbox(t, local.Config{Dir: dir})}, worktree.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	sh(t, dir, `mkdir many; for i in $(seq 300); do echo $i > many/$i; done
 printf '*.enc working-tree-encoding=UTF-16\n' >> .gitattributes; for i in 1 2 3 4 5 6 7 8; do echo x > sub/$i.enc; echo x > sub/$i; done
 echo x > many/150.enc; echo x > z.enc; echo x >> old.enc; echo x > x.up; echo x > many/git~1
@@ -228,7 +223,124 @@ rm code.py; mkfifo code.py; echo x >> a.txt`)
 			reasons[o.Name] = part
 		}
 	}
-	if other := cmp.Diff(want, reasons); other != "" {
-		t.Errorf("left out with reasons (-want +got):\n%s", other)
+	assert.NoDiff(t, cmp.Diff(want, reasons), "left out with reasons (-want +got)")
+}
+
+// withSubmodules is a repository with a submodule that has one itself, one whose commit
+// moved, and one that is not checked out.
+const withSubmodules = `allow='-c protocol.file.allow=always'
+for n in inner moved empty; do git init -q -b main ../$n; (cd ../$n; echo $n > f.txt; git add f.txt; git commit -qm $n); done
+git init -q -b main ../sub; (cd ../sub; echo s1 > s.txt; printf '*.o\n' > .gitignore; git add .; git $allow submodule --quiet add ../inner deep/inner; git commit -qm s)
+git init -q -b main .; echo one > a.txt; git add a.txt
+for n in sub moved empty; do git $allow submodule --quiet add ../$n lib/$n; done
+git $allow submodule --quiet update --init --recursive
+git commit -qm base; git submodule --quiet deinit -f lib/empty
+(cd lib/moved; echo more > g.txt; git add .; git commit -qm more)`
+
+// The files of submodules are as those of the repository: their changes are in the patch,
+// which applies to the files at the start, and so does that of git diff --submodule=diff.
+func TestSubmodules(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change  string
+		in, out []string
+	}{
+		"nothing":        {"", nil, nil},
+		"a file":         {"echo edited >> lib/sub/s.txt; echo x > lib/sub/x.o", []string{"a/lib/sub/s.txt b/lib/sub/s.txt", "+edited"}, []string{"x.o", "Subproject"}},
+		"a new file":     {"echo n > lib/sub/new.txt; echo x >> a.txt", []string{"b/lib/sub/new.txt", "b/a.txt"}, nil},
+		"a deeper file":  {"echo i >> lib/sub/deep/inner/f.txt", []string{"b/lib/sub/deep/inner/f.txt"}, nil},
+		"a commit":       {"cd lib/sub; echo c > c.txt; git add .; git commit -qm c; cd ../..; git add lib/sub; git commit -qm moved", []string{"b/lib/sub/c.txt"}, []string{"Subproject"}},
+		"an older one":   {"cd lib/moved; git checkout -q HEAD~1", []string{"a/lib/moved/g.txt", "deleted file"}, []string{"Subproject"}},
+		"it is removed":  {"rm -rf lib/moved .git/modules/lib/moved", []string{"a/lib/moved/g.txt", "a/lib/moved/f.txt"}, []string{"Subproject"}},
+		"a dirty config": {"git -C lib/sub config filter.x.clean false; echo '* filter=x' > lib/sub/.gitattributes; echo y >> lib/sub/s.txt", []string{"+y"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "repo")
+			require.NoError(t, os.Mkdir(dir, 0o700))
+			sh(t, dir, withSubmodules+"; cp -a . ../fresh")
+			tree := open(t, dir)
+			sh(t, dir, tt.change)
+			diff, err := tree.Diff(t.Context())
+			if err != nil || !diff.Exact || diff.OmittedCount > 0 || (len(diff.Patch) > 0) != (tt.in != nil) {
+				t.Fatalf("%v, exact %t, %s, %q\n%s", err, diff.Exact, diff.Problem, diff.Omitted, diff.Patch)
+			}
+			checkPatch(t, diff.Patch, tt.in, tt.out)
+			if name == "it is removed" {
+				return // another sandbox has no objects of it
+			}
+			state := tree.Start()
+			again, err := openWith(t, dir, worktree.Config{Start: &state}).Diff(t.Context())
+			if err != nil || !cmp.Equal(again, diff) {
+				t.Errorf("with the recorded state: %v, the diff is another:\n%s", err, cmp.Diff(diff, again))
+			}
+			if tt.in == nil {
+				return
+			}
+			fresh := filepath.Join(dir, "..", "fresh")
+			require.NoError(t, os.WriteFile(filepath.Join(fresh, "..", "p.diff"), diff.Patch, 0o600))
+			sh(t, fresh, "git apply ../p.diff")
+			skip := []string{".git", "x.o"}
+			want, got := files(t, dir, skip...), files(t, fresh, skip...)
+			assert.NoDiff(t, cmp.Diff(want, got), "the patch gives other files (-want +got)")
+			if name == "a file" {
+				text := sh(t, dir, "git diff --submodule=diff -- lib/sub")
+				found, err := tree.Check(t.Context(), []byte(text))
+				if err != nil || found.GitError != "" || found.Tree != diff.Tree {
+					t.Errorf("%v, %+v\nof\n%s", err, found, text)
+				}
+			}
+		})
+	}
+}
+
+// No program that a repository names runs on the host, whatever the setting. Filters of the
+// user's own configuration do.
+func TestProgramsOfTheRepository(t *testing.T) {
+	t.Parallel()
+	home, root := t.TempDir(), t.TempDir()
+	dir := filepath.Join(root, "repo")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	ran := filepath.Join(root, "ran")
+	sh(t, dir, withSubmodules+`
+echo '*.txt filter=own diff=evil merge=evil' > .gitattributes; git add .; git commit -qm attributes
+cat >../evil <<'X'
+#!/bin/sh
+echo "$0 $*" >> `+ran+`
+exec cat
+X
+chmod +x ../evil
+for r in . lib/sub lib/moved; do (cd $r
+for key in filter.evil.clean filter.evil.smudge filter.evil.process filter.own.clean filter.own.process core.fsmonitor core.sshCommand core.gitProxy core.askPass core.alternateRefsCommand core.pager core.editor 	credential.helper diff.external diff.evil.command diff.evil.textconv merge.evil.driver gpg.program uploadpack.packObjectsHook remote.origin.vcs remote.origin.uploadpack sequence.editor trailer.x.command; do
+	git config $key `+root+`/evil; done
+git config filter.evil.required true; git config core.hooksPath `+root+`/hooks; git config include.path `+root+`/included
+git config extensions.partialClone origin; git config remote.origin.promisor true; git config remote.origin.url ext::`+root+`/evil; git config protocol.ext.allow always)
+done
+mkdir ../hooks; for h in post-checkout post-index-change reference-transaction pre-commit post-rewrite fsmonitor-watchman; do cp ../evil ../hooks/$h; done; cp ../hooks/* .git/hooks/
+printf '[filter "own"]\n\tclean = %s\n' `+root+`/evil > ../included
+echo '*.txt filter=evil diff=evil' > .git/info/attributes
+rm -f `+ran)
+	for _, user := range []string{"", "[filter \"own\"]\n\tclean = tr a-z A-Z\n"} {
+		require.NoError(t, os.WriteFile(filepath.Join(home, ".gitconfig"), []byte(user), 0o600))
+		sb := disposableIn(t, dir, home)
+		tree, err := worktree.Open(t.Context(), sb, worktree.Config{})
+		require.NoError(t, err)
+		sh(t, dir, "rm -f .git/info/attributes; echo loud >> a.txt; echo x >> lib/sub/s.txt; rm -f "+ran)
+		diff, err := tree.Diff(t.Context())
+		if err != nil || !diff.Exact {
+			t.Fatalf("%v, exact %t: %s", err, diff.Exact, diff.Problem)
+		}
+		if want := map[bool]string{true: "+LOUD", false: "+loud"}[user != ""]; !strings.Contains(string(diff.Patch), want) {
+			t.Errorf("no %q in\n%s", want, diff.Patch)
+		}
+		_, err = tree.Check(t.Context(), diff.Patch)
+		assert.NoError(t, err)
+		if text, err := os.ReadFile(ran); err == nil {
+			t.Errorf("the repository's programs were run:\n%s", text)
+		}
+	}
+	_, err := worktree.Scrub(t.Context(), disposableIn(t, dir, home))
+	assert.NoError(t, err)
+	if text, err := os.ReadFile(ran); err == nil {
+		t.Errorf("the repository's programs were run by the scrub:\n%s", text)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/docker"
 	"github.com/minibench/mini/env/docker/dockertest"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 // Root in a container, with a repository of another user and packed future
@@ -17,14 +19,8 @@ import (
 func TestContainer(t *testing.T) {
 	image := dockertest.Image(t)
 	sb, err := dockertest.Engine(t).Start(t.Context(), docker.Config{Image: image, Dir: "/tmp"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := sb.Close(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, sb.Close(context.WithoutCancel(t.Context()))) })
 	in := func(script string) string {
 		t.Helper()
 		res, err := sb.Execute(t.Context(), env.Command{
@@ -40,9 +36,7 @@ func TestContainer(t *testing.T) {
 	if err != nil || !report.IsClean() || report.Method != "repacked" || report.Commits != 2 {
 		t.Fatalf("%v, %+v", err, report)
 	}
-	if owners := in("find /tmp/.git -printf '%u\\n' | sort -u"); owners != "1234\n" {
-		t.Errorf("owners in .git: %q", owners)
-	}
+	assert.Equal(t, "1234\n", in("find /tmp/.git -printf '%u\\n' | sort -u"), "owners in .git")
 	tree, err := worktree.Open(t.Context(), sb, worktree.Config{})
 	if err != nil || tree.Base == "" {
 		t.Fatalf("%v, %+v", err, tree)
@@ -77,14 +71,8 @@ func TestFullDisks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			sb, err := dockertest.Engine(t).Start(t.Context(), docker.Config{Image: image, Dir: "/small", Tmpfs: tt.tmpfs, ShmBytes: tt.shm})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() {
-				if err := sb.Close(context.WithoutCancel(t.Context())); err != nil {
-					t.Error(err)
-				}
-			})
+			require.NoError(t, err)
+			t.Cleanup(func() { assert.NoError(t, sb.Close(context.WithoutCancel(t.Context()))) })
 			res, err := sb.Execute(t.Context(), env.Command{Script: "set -e; export HOME=/root GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b\n" +
 				story + "git checkout -q future; head -c 700000 /dev/urandom > r; git add r; git commit -qm r; git checkout -q main; git gc -q; head -c 1800000 /dev/zero > filler"})
 			if err != nil || res.ExitCode != 0 {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/minibench/mini/internal/require"
 )
 
 func TestMain(m *testing.M) {
@@ -48,9 +50,7 @@ func repository(t *testing.T, seed, more string) (dir string) {
 		return template, nil
 	}))
 	template, err := makeOnce.(func() (string, error))() //nolint:errcheck // the only type in the map
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	sh(t, ".", "cp -a "+template+" "+dir+"; chmod 755 "+dir+"; cd "+dir+"; git update-index -q --refresh >/dev/null || :; "+more)
 	return dir
 }

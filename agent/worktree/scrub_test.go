@@ -12,6 +12,8 @@ import (
 	"github.com/minibench/mini/agent/worktree"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/local"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 // disposable is a sandbox that owns its files.
@@ -108,27 +110,21 @@ echo staged > s; git add s; git rm -q --cached two.txt; echo u > u; echo '*.log'
 				scrub = scrubContained // outside a container the other worktree may be the user's
 			}
 			report, err := scrub(t, dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if !report.IsClean() || report.Method != tt.method || report.Commits == 0 || report.Head == "" {
 				t.Errorf("%+v, want method %q", report, tt.method)
 			}
 			if after := sh(t, dir, status); before != after && tt.name != misleading {
 				t.Errorf("git status changed (-before +after):\n%s", cmp.Diff(before, after))
 			}
-			if found := sh(t, dir, secrets); found != "" {
-				t.Errorf("the future is still there:\n%s", found)
-			}
+			assert.Equal(t, "", sh(t, dir, secrets), "the future is still")
 			if strings.HasPrefix(tt.name, "loose") {
 				sh(t, dir, "test $(cat .git/lfs/objects/aa/bb/*) = here") // HEAD points to it
 			}
 			// Check independently of the report.
 			commits := sh(t, dir, `git cat-file --batch-all-objects --batch-check='%(objecttype) %(objectname)' | sed -n 's/^commit //p' | sort | comm -23 - <(git rev-list HEAD | sort)
 git fsck --full --strict 2>&1 | grep -v '^notice' || true; git remote -v; git reflog | grep -v 'checkout: moving from' || true; git stash list; git branch -a --format='%(refname)' | grep -v '(HEAD detached\|(no branch' | grep -vFx "$(git symbolic-ref -q HEAD)" || true; git worktree list | grep -v "$PWD" | grep -v /repo || true`)
-			if commits != "" {
-				t.Errorf("left behind:\n%s", commits)
-			}
+			assert.Equal(t, "", commits, "left behind")
 			if again, err := scrub(t, dir); err != nil || !again.IsClean() || again.Method != "none" || again.ObjectsRemoved+again.RefsRemoved != 0 {
 				t.Errorf("a second time: %v, %+v", err, again)
 			}
@@ -142,9 +138,8 @@ func TestScrubUsersFolder(t *testing.T) {
 	sh(t, dir, story)
 	const everything = "find .git | sort | xargs -d '\\n' ls -ld --time-style=full-iso; find .git -type f | sort | xargs sha256sum"
 	before := sh(t, dir, everything)
-	if _, err := worktree.Scrub(t.Context(), sandbox(t, local.Config{Dir: dir})); !errors.Is(err, worktree.ErrNotDisposable) {
-		t.Errorf("the error is %v", err)
-	}
+	_, err := worktree.Scrub(t.Context(), sandbox(t, local.Config{Dir: dir}))
+	assert.ErrorIs(t, err, worktree.ErrNotDisposable)
 	if after := sh(t, dir, everything); after != before {
 		t.Errorf("the repository was changed:\n%s", cmp.Diff(before, after))
 	}
@@ -170,9 +165,7 @@ func TestScrubSmallRepositories(t *testing.T) {
 				t.Errorf("%v, %+v", err, got)
 			}
 			got.Head, got.Duration = "", 0
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Error(diff)
-			}
+			assert.Equal(t, tt.want, got, "the result")
 		})
 	}
 }
@@ -191,9 +184,7 @@ func TestScrubErrors(t *testing.T) {
 				dir = filepath.Join(dir, "here")
 			}
 			_, err := scrubContained(t, dir)
-			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("the error is %v, without %q", err, tt.want)
-			}
+			assert.ErrorContains(t, err, tt.want)
 			if !errors.Is(err, worktree.ErrRefused) && !strings.HasPrefix(name, "an object") {
 				t.Errorf("the error is not final: %v", err)
 			}
@@ -218,9 +209,7 @@ func TestScrubPartialClone(t *testing.T) {
 				t.Fatalf("%v, %+v", err, report)
 			}
 			left := sh(t, dir, `git status --porcelain; git log --oneline -1 --format=%s; git cat-file -p HEAD:one.txt; git cat-file -p HEAD~2:one.txt 2>&1 | grep -v '^one$\|^fatal' || true; ls; git config --list | grep -i 'promisor\|partial' || true`)
-			if left != "changed\nchanged\none.txt\ntwo.txt\n" {
-				t.Errorf("%s", left)
-			}
+			assert.Equal(t, "changed\nchanged\none.txt\ntwo.txt\n", left)
 		})
 	}
 }
@@ -252,4 +241,84 @@ func (c container) Info() env.Info {
 	info := c.Environment.Info()
 	info.Image = "image"
 	return info
+}
+
+// preparedSandbox is a sandbox of a prepared image.
+type preparedSandbox struct {
+	env.Environment
+	note string
+}
+
+func (b preparedSandbox) Info() env.Info {
+	info := b.Environment.Info()
+	info.Prepared = &env.ImagePreparation{Note: b.note}
+	return info
+}
+
+// A repository that changed after it was prepared is scrubbed.
+func TestScrubPreparedImage(t *testing.T) {
+	t.Parallel()
+	const elsewhere = `(git init -q ../other; cd ../other; echo SECRET > s; git add s; git -c user.name=a -c user.email=a@b commit -qm SECRET; git gc -q)
+`
+	root := t.TempDir()
+	dir := filepath.Join(root, "repo")
+	sh(t, root, "mkdir repo; cd repo\n"+story+"git gc -q")
+	sb := disposable{container{sandbox(t, local.Config{Dir: dir})}}
+	note, err := worktree.Prepare(t.Context(), sb)
+	if err != nil || note == "" {
+		t.Fatalf("%q, %v", note, err)
+	}
+	sh(t, root, "cp -a repo saved")
+	for name, tt := range map[string]struct {
+		plant string
+		holds bool // the preparation is still valid
+	}{
+		"nothing":                {"true", true},
+		"files of the work tree": {"echo SECRET > SECRET; rm one.txt", true},
+		"a refreshed index":      {"sleep 0.01; touch one.txt; git status >/dev/null; git update-index --refresh", true},
+		"an object":              {"echo SECRET | git hash-object -w --stdin", false},
+		"a pack":                 {elsewhere + "cp ../other/.git/objects/pack/* .git/objects/pack/", false},
+		"a ref":                  {"git branch SECRET-branch", false},
+		"a packed ref":           {`echo "$(git rev-parse HEAD) refs/heads/SECRET" >> .git/packed-refs`, false},
+		"an alternate":           {elsewhere + "echo $(cd ../other/.git/objects; pwd) > .git/objects/info/alternates", false},
+		"a list of refs":         {`printf '%s\trefs/heads/SECRET\n' $(git rev-parse HEAD) > .git/info/refs`, false},
+		"a file of Git LFS":      {"mkdir -p .git/lfs/objects/aa; echo SECRET > .git/lfs/objects/aa/aa", false},
+		"a log":                  {"mkdir -p .git/logs; echo SECRET > .git/logs/HEAD", false},
+		"a fetched head":         {"echo SECRET > .git/FETCH_HEAD", false},
+		"a remote":               {"git remote add SECRET https://example.org", false},
+		"what is staged":         {"echo more > more; git add more", false},
+		"another HEAD":           {"git checkout -q --detach", false},
+		"a replacement":          {elsewhere + "mkdir -p .git/refs/replace; cp ../other/.git/objects/pack/* .git/objects/pack/; git -C ../other rev-parse HEAD > .git/refs/replace/$(git rev-parse HEAD)", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sh(t, root, "rm -rf repo other; cp -a saved repo; cd repo; "+tt.plant)
+			report, err := worktree.Scrub(t.Context(), preparedSandbox{sb, note})
+			if err != nil || !report.IsClean() || report.Head == "" || report.Commits != 2 || report.Prepared != tt.holds {
+				t.Errorf("%v, %+v", err, report)
+			}
+			if found := sh(t, dir, secrets); !tt.holds && found != "" {
+				t.Errorf("left behind:\n%s", found)
+			}
+		})
+	}
+}
+
+// If there is nothing to prepare, the note is empty. An invalid note is
+// ignored.
+func TestNothingToPrepare(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	sb := disposable{container{sandbox(t, local.Config{Dir: dir})}}
+	if note, err := worktree.Prepare(t.Context(), sb); note != "" || err != nil {
+		t.Errorf("without a repository: %q, %v", note, err)
+	}
+	sh(t, dir, story+"ln -s /tmp .git/modules")
+	if note, err := worktree.Prepare(t.Context(), sb); note != "" || err == nil || !strings.Contains(err.Error(), "links") {
+		t.Errorf("with a link: %q, %v", note, err)
+	}
+	for _, note := range []string{"", "{}", `{"inventory":""}`, "nonsense"} {
+		if report, err := worktree.Scrub(t.Context(), preparedSandbox{sb, note}); err != nil || report.Prepared || report.Commits != 2 {
+			t.Errorf("with the note %q it was not scrubbed: %v, %+v", note, err, report)
+		}
+	}
 }

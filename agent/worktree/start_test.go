@@ -11,6 +11,8 @@ import (
 
 	"github.com/minibench/mini/agent/worktree"
 	"github.com/minibench/mini/env/local"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 // dirty is a repository with many uncommitted changes.
@@ -88,9 +90,7 @@ func TestDiffIsAgainstTheStart(t *testing.T) {
 			before := git()
 			junk := []string{"__pycache__/"}
 			tree := openWith(t, dir, worktree.Config{Exclude: junk})
-			if changed := cmp.Diff(before, git()); changed != "" {
-				t.Errorf("the repository was changed:\n%s", changed)
-			}
+			assert.NoDiff(t, cmp.Diff(before, git()), "the repository was changed")
 			sh(t, dir, strings.Join(tt.change, "\n"))
 			diff, err := tree.Diff(t.Context())
 			if err != nil || !diff.Exact {
@@ -116,14 +116,10 @@ func TestDiffIsAgainstTheStart(t *testing.T) {
 				}
 				return
 			}
-			if err := os.WriteFile(filepath.Join(fresh, "..", "p.diff"), diff.Patch, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(filepath.Join(fresh, "..", "p.diff"), diff.Patch, 0o600))
 			sh(t, fresh, "git apply ../p.diff")
 			skip := []string{".git", "out", "large.bin", "large", "nested", "nested2", "x.so"}
-			if other := cmp.Diff(files(t, dir, skip...), files(t, fresh, skip...)); other != "" {
-				t.Errorf("the patch gives other files (-want +got):\n%s", other)
-			}
+			assert.NoDiff(t, cmp.Diff(files(t, dir, skip...), files(t, fresh, skip...)), "the patch gives other files (-want +got)")
 		})
 	}
 }
@@ -144,9 +140,7 @@ mkdir many few; echo x > few/old; cd many; seq -f 'a-name-of-250-bytes-%0230.0f'
 		t.Fatalf("%v, exact %t: %s", err, diff.Exact, diff.Problem)
 	}
 	for name, want := range map[string]bool{"b/many/staged": true, "b/few/new": true, "b/many/other": false, "b/few/old": false, "b/many/a-name": false} {
-		if strings.Contains(string(diff.Patch), name) != want {
-			t.Errorf("%s in the patch is not %t:\n%.3000s", name, want, diff.Patch)
-		}
+		assert.Equal(t, want, strings.Contains(string(diff.Patch), name), "%s in the patch:\n%.3000s", name, diff.Patch)
 	}
 	if diff.OmittedCount != 1102 || !strings.Contains(diff.Omitted[1].Reason, "too many files") {
 		t.Errorf("%d are left out: %q", diff.OmittedCount, diff.Omitted[:2])
@@ -200,7 +194,6 @@ func TestStateCannotBeRestored(t *testing.T) {
 	dir := repository(t, dirty, "")
 	state := open(t, dir).Start()
 	state.Patch = []byte(strings.ReplaceAll(string(state.Patch), "dirt", "[removed]"))
-	if _, err := worktree.Open(t.Context(), sandbox(t, local.Config{Dir: dir}), worktree.Config{Start: &state}); err == nil || !strings.Contains(err.Error(), "cannot be made again") {
-		t.Errorf("the error is %v", err)
-	}
+	_, err := worktree.Open(t.Context(), sandbox(t, local.Config{Dir: dir}), worktree.Config{Start: &state})
+	assert.ErrorContains(t, err, "cannot be made again")
 }

@@ -20,6 +20,8 @@ import (
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/helper/child/childtest"
 	"github.com/minibench/mini/env/local"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 // sh runs a script in a folder, outside the sandbox.
@@ -56,9 +58,7 @@ func open(t *testing.T, dir string) *worktree.Tree { return openWith(t, dir, wor
 func openWith(t *testing.T, dir string, cfg worktree.Config) *worktree.Tree {
 	t.Helper()
 	tree, err := worktree.Open(t.Context(), sandbox(t, local.Config{Dir: dir}), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return tree
 }
 
@@ -66,14 +66,8 @@ func sandbox(t *testing.T, cfg local.Config) env.Environment {
 	t.Helper()
 	cfg.Helper = childtest.Program(t)
 	sb, err := local.New(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := sb.Close(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, sb.Close(context.WithoutCancel(t.Context()))) })
 	return sb
 }
 
@@ -109,9 +103,7 @@ func files(t *testing.T, dir string, skip ...string) map[string]string {
 		all[strings.TrimPrefix(path, dir+"/")] = fmt.Sprintf("%s %q", info.Mode(), content)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return all
 }
 
@@ -156,9 +148,7 @@ func TestDiffReproducesTheTree(t *testing.T) {
 			before := files(t, filepath.Join(dir, ".git"))
 
 			diff, err := tree.Diff(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			patch := diff.Patch
 			if !diff.Exact || diff.OmittedCount > 0 {
 				t.Errorf("exact %t, problem %q, left out %q", diff.Exact, diff.Problem, diff.Omitted)
@@ -167,16 +157,10 @@ func TestDiffReproducesTheTree(t *testing.T) {
 			if !utf8.Valid(patch) {
 				t.Errorf("the patch is not UTF-8:\n%q", patch)
 			}
-			if changed := cmp.Diff(before, files(t, filepath.Join(dir, ".git"))); changed != "" {
-				t.Errorf("the repository was changed:\n%s", changed)
-			}
-			if err := os.WriteFile(filepath.Join(clone, "..", "p.diff"), patch, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoDiff(t, cmp.Diff(before, files(t, filepath.Join(dir, ".git"))), "the repository was changed")
+			require.NoError(t, os.WriteFile(filepath.Join(clone, "..", "p.diff"), patch, 0o600))
 			sh(t, clone, "git apply ../p.diff")
-			if other := cmp.Diff(files(t, dir, ".git", "debug.log"), files(t, clone, ".git")); other != "" {
-				t.Errorf("the patch gives other files (-want +got):\n%s\npatch:\n%.3000s", other, patch)
-			}
+			assert.NoDiff(t, cmp.Diff(files(t, dir, ".git", "debug.log"), files(t, clone, ".git")), "the patch gives other files (-want +got)\npatch:\n%.3000s", patch)
 		})
 	}
 }
@@ -203,17 +187,14 @@ func TestDiffIgnoresInterpreter(t *testing.T) {
 	dir := repository(t, seed, `git config core.fsmonitor "touch $PWD/pwned; false"`)
 	chatty := []string{"bash", "-c", "echo hello; exec bash -c \"$0\""}
 	tree, err := worktree.Open(t.Context(), sandbox(t, local.Config{Dir: dir, Interpreter: chatty}), worktree.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	sh(t, dir, "echo x >> a.txt")
 	diff, err := tree.Diff(t.Context())
 	if err != nil || !bytes.Contains(diff.Patch, []byte("+x")) {
 		t.Errorf("%v, patch %q", err, diff.Patch)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "pwned")); err == nil {
-		t.Error("a program of the repository's settings was run")
-	}
+	_, err = os.Stat(filepath.Join(dir, "pwned"))
+	assert.Error(t, err, "a program of the repository's settings was run")
 }
 
 func TestSmallRepositories(t *testing.T) {
@@ -262,13 +243,9 @@ func TestPatchNotUTF8(t *testing.T) {
 	if err != nil || !found.Regenerated || !utf8.Valid(found.Patch) {
 		t.Fatalf("%v, %+v", err, found)
 	}
-	if err := os.WriteFile(filepath.Join(dir, ".git", "p.diff"), found.Patch, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, ".git", "p.diff"), found.Patch, 0o600))
 	sh(t, dir, "git checkout -q . && git apply .git/p.diff")
-	if other := cmp.Diff(want, files(t, dir, ".git")); other != "" {
-		t.Errorf("other files (-want +got):\n%s\npatch:\n%s", other, found.Patch)
-	}
+	assert.NoDiff(t, cmp.Diff(want, files(t, dir, ".git")), "other files (-want +got)\npatch:\n%s", found.Patch)
 	if found, err := tree.Check(t.Context(), []byte("no patch \xff")); err != nil || found.GitError == "" {
 		t.Errorf("%v, %+v", err, found)
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/docker"
 	"github.com/minibench/mini/env/docker/dockertest"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 // TestVerdictsOfTwo runs the eval script of two rows in fresh containers of their images: without
@@ -64,14 +66,8 @@ func open(t *testing.T, engine *docker.Engine, in datasets.Instance) env.Environ
 		Image: in.ImageName(), Dir: "/testbed", Timeout: time.Minute, // for a busy machine
 		Env: map[string]string{"BASH_ENV": "/root/.bashrc"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := box.Close(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, box.Close(context.WithoutCancel(t.Context()))) })
 	return box
 }
 
@@ -101,9 +97,7 @@ func outcomes(t *testing.T, box env.Environment, in datasets.Instance, patch str
 func run(t *testing.T, box env.Environment, text string) env.Result {
 	t.Helper()
 	res, err := box.Execute(t.Context(), env.Command{Script: text, Timeout: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if res.TimedOut {
 		t.Fatalf("timed out after %v:\n%s", res.Duration, res.Output)
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/minibench/mini/datasets/demo"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/local"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/model/scripted"
 )
@@ -33,17 +35,11 @@ func TestRepliesFixTheRepositoriesHere(t *testing.T) {
 		t.Run(in.ID, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			if err := demo.Unpack(t.Context(), in.ID, dir); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, demo.Unpack(t.Context(), in.ID, dir))
 			box, err := local.New(t.Context(), local.Config{Dir: dir, Timeout: time.Minute})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer func() {
-				if err := box.Close(t.Context()); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, box.Close(t.Context()))
 			}()
 			result := replay(t, box, in)
 			if result.submission == "" || result.submission != git(t, dir, "diff", "--", source(t, in))+"\n" {
@@ -65,9 +61,7 @@ func source(t *testing.T, in datasets.Instance) string {
 			files = append(files, m[1])
 		}
 	}
-	if len(files) != 1 {
-		t.Fatalf("%s: the solution changes %q, want one file", in.ID, files)
-	}
+	require.Equal(t, 1, len(files), "%s: the solution changes %q, want file", in.ID, files)
 	return files[0]
 }
 
@@ -112,13 +106,9 @@ func replay(t *testing.T, box env.Environment, in datasets.Instance) replayResul
 func script(t *testing.T, id string) []model.Reply {
 	t.Helper()
 	s, err := scripted.Parse("replies.yaml", demo.Replies())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	m, err := s.For(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var replies []model.Reply
 	for len(replies) < 20 {
 		r, err := m.Query(t.Context(), nil)

@@ -2,8 +2,9 @@ package demo_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
-	"flag"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,9 +16,10 @@ import (
 
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/datasets/demo"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/golden"
+	"github.com/minibench/mini/internal/require"
 )
-
-var update = flag.Bool("update", false, "write rows.jsonl anew")
 
 // row is a line of rows.jsonl, its columns in the order of the official sets.
 type row struct {
@@ -60,14 +62,10 @@ func TestRowsAreUpToDate(t *testing.T) {
 	e := json.NewEncoder(&want)
 	e.SetEscapeHTML(false)
 	for _, folder := range folders {
-		if err := e.Encode(compose(t, folder)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, e.Encode(compose(t, folder)))
 	}
-	if *update {
-		if err := os.WriteFile("rows.jsonl", want.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+	if golden.Update() {
+		require.NoError(t, os.WriteFile("rows.jsonl", want.Bytes(), 0o644))
 		return
 	}
 	if diff := cmp.Diff(want.String(), string(demo.Rows())); diff != "" {
@@ -88,9 +86,7 @@ func compose(t *testing.T, folder string) row {
 		t.Fatalf("%s/instance.json: %v", folder, err)
 	}
 	dir := t.TempDir()
-	if err := demo.Unpack(t.Context(), id, dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, demo.Unpack(t.Context(), id, dir))
 	base := git(t, dir, "rev-parse", "HEAD~1")
 	gold, tests := split(t, file(t, folder, "fix.patch"))
 	r := row{
@@ -190,43 +186,33 @@ func TestBothFormsOfTestLists(t *testing.T) {
 	for _, in := range instances(t) {
 		forms[in.Row["FAIL_TO_PASS"][0]]++
 	}
-	if diff := cmp.Diff(map[byte]int{'"': 3, '[': 2}, forms); diff != "" {
-		t.Errorf("FAIL_TO_PASS as string and as list (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, map[byte]int{'"': 3, '[': 2}, forms, "FAIL_TO_PASS as string and as list")
 }
 
 func instances(t *testing.T) []datasets.Instance {
 	t.Helper()
 	rows := demo.Rows()
-	if *update {
+	if golden.Update() {
 		rows = []byte(file(t, "rows.jsonl")) // the embedded rows are from before the update
 	}
 	src := datasets.Embedded("demo", rows)
 	set, err := datasets.Load(t.Context(), []datasets.Source{src}, datasets.AllRows)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(set.Instances) != 5 {
-		t.Fatalf("%d instances, want 5", len(set.Instances))
-	}
+	require.NoError(t, err)
+	require.Equal(t, 5, len(set.Instances), "instances")
 	return set.Instances
 }
 
 func file(t *testing.T, elem ...string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(elem...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(b)
 }
 
 func text(t *testing.T, list []string) string {
 	t.Helper()
 	b, err := json.Marshal(list)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(b)
 }
 
@@ -237,4 +223,98 @@ func git(t *testing.T, dir string, args ...string) string {
 		t.Fatalf("git %v: %v\n%s", args, err, out)
 	}
 	return strings.TrimRight(string(out), "\n")
+}
+
+// TestUnpackMatchesOfficialImages checks that the repositories have the properties of
+// those in the official images: a set-up commit on top of the base commit, earlier and
+// later commits, no remote.
+func TestUnpackMatchesOfficialImages(t *testing.T) {
+	for _, in := range instances(t) {
+		t.Run(in.ID, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "new") // Unpack creates it
+			require.NoError(t, demo.Unpack(t.Context(), in.ID, dir))
+			got := map[string]string{
+				"base":       git(t, dir, "rev-parse", "HEAD~1"),
+				"set-up":     git(t, dir, "log", "-1", "--format=%an: %s"),
+				"branch":     git(t, dir, "rev-parse", "--abbrev-ref", "HEAD"),
+				"remotes":    git(t, dir, "remote"),
+				"status":     git(t, dir, "status", "--porcelain"),
+				"the future": git(t, dir, "rev-list", "--count", "next", "^HEAD"),
+				"starts at":  git(t, dir, "rev-parse", "next~1"),
+			}
+			want := map[string]string{
+				"base": in.BaseCommit, "set-up": "SWE-bench: SWE-bench", "branch": "main", "remotes": "", "status": "",
+				"the future": "1", "starts at": in.BaseCommit,
+			}
+			assert.Equal(t, want, got, "repository")
+			assert.Equal(t, 1, len(strings.Fields(git(t, dir, "diff", "--name-only", "HEAD~1"))), "the set-up commit edits tracked files")
+			if past := git(t, dir, "tag", "--merged", "HEAD"); past == "" {
+				t.Error("no tag in the past")
+			}
+			if future := git(t, dir, "tag", "--no-merged", "HEAD"); !strings.HasPrefix(future, "v") {
+				t.Errorf("tags in the future: %q", future)
+			}
+			if n := git(t, dir, "rev-list", "--count", "HEAD"); n < "4" {
+				t.Errorf("%s commits, want a history", n)
+			}
+		})
+	}
+}
+
+// TestUnpackIgnoresUserSettings unpacks under settings that would change commits.
+func TestUnpackIgnoresUserSettings(t *testing.T) {
+	in := instances(t)[0]
+	home := t.TempDir()
+	settings := "[user]\n\tname = Somebody\n[commit]\n\tgpgSign = true\n[core]\n\tautocrlf = true\n\thooksPath = /nonexistent\n" +
+		"[init]\n\tdefaultBranch = trunk\n[am]\n\tkeepcr = true\n"
+	require.NoError(t, os.WriteFile(filepath.Join(home, ".gitconfig"), []byte(settings), 0o600))
+	startup := filepath.Join(home, "startup")
+	require.NoError(t, os.WriteFile(startup, []byte("exit 7\n"), 0o600))
+	dir := t.TempDir()
+	for name, value := range map[string]string{
+		"HOME": home, "XDG_CONFIG_HOME": home, "BASH_ENV": startup, "TZ": "Asia/Kathmandu",
+		"GIT_DIR": "/nonexistent", "GIT_AUTHOR_NAME": "Somebody", "GIT_COMMITTER_DATE": "2001-01-01T00:00:00Z",
+	} {
+		t.Setenv(name, value)
+	}
+	err := demo.Unpack(t.Context(), in.ID, dir)
+	os.Unsetenv("GIT_DIR") //nolint:errcheck // t.Setenv restores the old value after the test
+	require.NoError(t, err)
+	assert.Equal(t, in.BaseCommit, git(t, dir, "rev-parse", "HEAD~1"), "base commit")
+}
+
+func TestUnpackRefuses(t *testing.T) {
+	full := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(full, "x"), nil, 0o600))
+	ended, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("no more"))
+	for name, tt := range map[string]struct {
+		ctx  context.Context
+		id   string
+		dir  string
+		path string
+		want string
+	}{
+		"an unknown instance":    {id: "minidemo__nothing-1", want: `no instance "minidemo__nothing-1"`},
+		"a folder above":         {id: "..", want: `no instance ".."`},
+		"the folder itself":      {id: ".", want: `no instance "."`},
+		"no name":                {id: "", want: `no instance ""`},
+		"a part of an instance":  {id: "minidemo__ledger-17/base", want: "no instance"},
+		"a folder in use":        {id: "minidemo__ledger-17", dir: full, want: "is not empty"},
+		"a context that ended":   {ctx: ended, id: "minidemo__ledger-17", want: "no more"},
+		"a machine without bash": {id: "minidemo__ledger-17", path: full, want: "install bash and git"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tt.ctx == nil {
+				tt.ctx = t.Context()
+			}
+			if tt.dir == "" {
+				tt.dir = t.TempDir()
+			}
+			if tt.path != "" {
+				t.Setenv("PATH", tt.path)
+			}
+			assert.ErrorContains(t, demo.Unpack(tt.ctx, tt.id, tt.dir), tt.want)
+		})
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/minibench/mini/env/docker/dockertest"
+	"github.com/minibench/mini/internal/assert"
 )
 
 // TestVerdicts runs the eval script of every row in fresh containers of its image:
@@ -47,7 +48,5 @@ func TestVerdicts(t *testing.T) {
 		total.timeouts += r.timeouts
 	}
 	want := replayResult{formatErrors: 2, failures: 2, timeouts: 1}
-	if diff := cmp.Diff(want, total, cmp.AllowUnexported(replayResult{})); diff != "" {
-		t.Errorf("mistakes in all instances (-want +got):\n%s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff(want, total, cmp.AllowUnexported(replayResult{})), "mistakes in all instances (-want +got)")
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/datasets/harbor"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 // write makes the files of a task: content by name. It returns the folder.
@@ -18,12 +20,8 @@ func write(t *testing.T, files map[string]string) string {
 	dir := t.TempDir()
 	for name, text := range files {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	return dir
 }
@@ -37,13 +35,9 @@ func minimal(config string) map[string]string {
 
 func TestTasks(t *testing.T) {
 	src, err := harbor.Open("testdata/tasks")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	set, err := datasets.Load(t.Context(), []datasets.Source{src}, datasets.AllRows)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var ids []string
 	for _, in := range set.Instances {
 		ids = append(ids, in.ID)
@@ -190,9 +184,7 @@ func TestStepsInherit(t *testing.T) {
 	files := minimal("[agent]\ntimeout_sec = 5\nuser = \"u\"\n[verifier]\ntimeout_sec = 7\n[[verifier.collect]]\ncommand = \"a\"\n[verifier.environment]\n[verifier.env]\nA = \"1\"\nB = \"1\"\n[[steps]]\nname = \"one\"\nmin_reward = 1\n[steps.verifier]\nenvironment_mode = \"shared\"\n[[steps.verifier.collect]]\ncommand = \"b\"\n[steps.verifier.env]\nB = \"2\"\n[[steps]]\nname = \"two\"\n[steps.agent]\ntimeout_sec = 9\n")
 	files["steps/one/instruction.md"], files["steps/two/instruction.md"] = "One.", "Two."
 	task, err := harbor.Read(write(t, files))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	one, two := task.Steps[0], task.Steps[1]
 	if *one.Agent.Timeout != 5 || *two.Agent.Timeout != 9 || two.Agent.User != "u" || one.Verifier.Env["A"] != "1" || one.Verifier.Env["B"] != "2" || two.Verifier.Env["B"] != "1" {
 		t.Errorf("%+v\n%+v", one, two)
@@ -227,56 +219,42 @@ func TestRefused(t *testing.T) {
 		{"[task]\nname = \"x/../y\"", "org/name"},
 		{"[environment.healthcheck]\ninterval_sec = 1", "healthcheck.command is missing"},
 	} {
-		if _, err := harbor.Read(write(t, minimal(tt.config))); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%q: %v, want %s", tt.config, err, tt.want)
-		}
+		_, err := harbor.Read(write(t, minimal(tt.config)))
+		assert.ErrorContains(t, err, tt.want, "%q", tt.config)
 	}
 	for _, name := range slices.Sorted(maps.Keys(minimal(""))) {
 		files := minimal("")
 		delete(files, name)
-		if _, err := harbor.Read(write(t, files)); err == nil {
-			t.Errorf("a task without %s was read", name)
-		}
+		_, err := harbor.Read(write(t, files))
+		assert.Error(t, err, "a task without %s", name)
 	}
 }
 
 func TestLinksStayInFolder(t *testing.T) {
 	secret := filepath.Join(write(t, map[string]string{"secret": "s"}), "secret")
 	dir := write(t, minimal(""))
-	if err := os.Remove(filepath.Join(dir, "instruction.md")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(secret, filepath.Join(dir, "instruction.md")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(filepath.Join(dir, "instruction.md")))
+	require.NoError(t, os.Symlink(secret, filepath.Join(dir, "instruction.md")))
 	if _, err := harbor.Read(dir); err == nil {
 		t.Error("an instruction outside the folder was read")
 	}
 	env := filepath.Join(dir, "environment")
-	if _, err := harbor.HashFolder(env); err != nil {
-		t.Error(err)
-	}
-	if err := os.Symlink("../task.toml", filepath.Join(env, "link")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := harbor.HashFolder(env); err == nil {
-		t.Error("a link that leaves the folder was hashed")
-	}
+	_, err := harbor.HashFolder(env)
+	assert.NoError(t, err)
+	require.NoError(t, os.Symlink("../task.toml", filepath.Join(env, "link")))
+	_, err = harbor.HashFolder(env)
+	assert.Error(t, err, "a link that leaves the folder was hashed")
 }
 
 func TestHashFolder(t *testing.T) {
 	hash := func(files map[string]string) string {
 		t.Helper()
 		sum, err := harbor.HashFolder(write(t, files))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return sum
 	}
 	a := hash(map[string]string{"a": "1", "b/c": "2"})
-	if a != hash(map[string]string{"a": "1", "b/c": "2"}) {
-		t.Error("equal folders have different hashes")
-	}
+	assert.Equal(t, hash(map[string]string{"a": "1", "b/c": "2"}), a, "equal folders have different hashes")
 	if a == hash(map[string]string{"a": "1", "b/c": "3"}) || a == hash(map[string]string{"a": "1", "b/d": "2"}) {
 		t.Error("different folders have the same hash")
 	}
@@ -289,9 +267,8 @@ func TestExpand(t *testing.T) {
 	if err != nil || !maps.Equal(got, want) {
 		t.Errorf("%v, %v", got, err)
 	}
-	if _, err := harbor.Expand(map[string]string{"A": "${OTHER}"}, lookup); err == nil {
-		t.Error("a variable without a value was expanded")
-	}
+	_, err = harbor.Expand(map[string]string{"A": "${OTHER}"}, lookup)
+	assert.Error(t, err, "a variable without a value was expanded")
 }
 
 func TestRegistry(t *testing.T) {
@@ -300,24 +277,17 @@ func TestRegistry(t *testing.T) {
 	})
 	for name, text := range minimal("") {
 		path := filepath.Join(dir, "sets/t", filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	file := harbor.RegistryPrefix + filepath.Join(dir, "registry.json")
 	src, err := harbor.OpenRegistry(file + "#s@1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if set, err := datasets.Load(t.Context(), []datasets.Source{src}, datasets.NoRows); err != nil || !slices.Equal(set.IDs, []string{"t"}) {
 		t.Errorf("%v, %v", set.IDs, err)
 	}
 	for _, name := range []string{"#out@1", "#s@2", ""} {
-		if _, err := harbor.OpenRegistry(file + name); err == nil {
-			t.Errorf("%q was opened", name)
-		}
+		_, err := harbor.OpenRegistry(file + name)
+		assert.Error(t, err, "%q was opened", name)
 	}
 }

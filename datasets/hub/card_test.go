@@ -1,13 +1,14 @@
 package hub_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/datasets/hub"
+	"github.com/minibench/mini/internal/assert"
 )
 
 func TestCard(t *testing.T) {
@@ -52,9 +53,7 @@ func TestCard(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, hub.SplitsOf(names, []byte(tt.card))); diff != "" {
-				t.Errorf("splits (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, tt.want, hub.SplitsOf(names, []byte(tt.card)), "splits")
 		})
 	}
 }
@@ -80,9 +79,7 @@ func TestMatch(t *testing.T) {
 		"(.*)":             "",
 		"https://h/a.json": "",
 	} {
-		if got := strings.Join(hub.Match(pattern, names), " "); got != want {
-			t.Errorf("%s: %q, want %q", pattern, got, want)
-		}
+		assert.Equal(t, want, strings.Join(hub.Match(pattern, names), " "), "%s", pattern)
 	}
 }
 
@@ -120,4 +117,49 @@ func FuzzCard(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestParseRef(t *testing.T) {
+	commit := strings.Repeat("a1", 20)
+	for in, want := range map[string]hub.Ref{
+		"verified":                         {Repo: "SWE-bench/SWE-bench_Verified", Split: "test"},
+		"verified@v1.0":                    {Repo: "SWE-bench/SWE-bench_Verified", Revision: "v1.0", Split: "test"},
+		"multimodal":                       {Repo: "SWE-bench/SWE-bench_Multimodal", Split: "dev"},
+		"smith":                            {Repo: "SWE-bench/SWE-smith", Split: "train"},
+		"org/name":                         {Repo: "org/name"},
+		"org/name@refs/convert/parquet":    {Repo: "org/name", Revision: "refs/convert/parquet"},
+		"org/name@" + commit:               {Repo: "org/name", Revision: commit},
+		"0x.y-z/_a.b":                      {Repo: "0x.y-z/_a.b"},
+		"princeton-nlp/SWE-bench_Verified": {Repo: "princeton-nlp/SWE-bench_Verified"},
+	} {
+		if got, err := hub.ParseRef(in, ""); err != nil || got != want {
+			t.Errorf("%q: %+v, %v; want %+v", in, got, err, want)
+		}
+	}
+	if got, err := hub.ParseRef("multimodal", "test"); err != nil || got.Split != "test" {
+		t.Errorf("with a split: %+v, %v", got, err)
+	}
+}
+
+func TestParseRefRefuses(t *testing.T) {
+	refuse := func(name, split string) {
+		_, err := hub.ParseRef(name, split)
+		if !errors.Is(err, datasets.ErrData) {
+			t.Errorf("%q, split %q: %v", name, split, err)
+		} else if text := err.Error(); strings.ContainsAny(text, "\x00\x1b\n") || len(text) > 300 {
+			t.Errorf("unsafe for a terminal: %q", text)
+		}
+	}
+	for _, name := range []string{
+		"", "verifed", "a/b/c", "../etc", "a/..", "a/b..c", "a--b/c", "-a/b", "/a/b", `a\b/c`,
+		"a/b c", "a/b?x=1", "a/b#x", "a/b%2f", "a/b\x1b[2J", "a/b\n", "ä/b", "a/" + strings.Repeat("b", 97),
+		"https://huggingface.co/datasets/a/b",
+		"a/b@", "verified@", "a/b@..", "a/b@x/../y", "a/b@/x", "a/b@x/", "a/b@x//y", "a/b@x@y",
+		"a/b@x\x00", "a/b@-x", "a/b@" + strings.Repeat("x", 201),
+	} {
+		refuse(name, "")
+	}
+	for _, split := range []string{"../x", "x y", "\x1b[2J"} {
+		refuse("a/b", split)
+	}
 }

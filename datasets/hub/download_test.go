@@ -1,6 +1,8 @@
 package hub_test
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -9,8 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/minibench/mini/datasets/hub"
 	"github.com/minibench/mini/datasets/hub/hubtest"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 // With network faults, a fetch starts a download again once, or fails; it never returns wrong
@@ -46,9 +52,7 @@ func TestFaults(t *testing.T) {
 			} else if list, err := h.Cached(); len(list) > 0 || err != nil {
 				t.Errorf("recorded despite the error: %+v, %v", list, err)
 			}
-			if n := len(s.Downloads(shard0)); n != tt.gets {
-				t.Errorf("%d requests for the first shard, want %d", n, tt.gets)
-			}
+			assert.Equal(t, tt.gets, len(s.Downloads(shard0)), "requests for the first shard")
 			if found := leftovers(t, dir); len(found) > 0 {
 				t.Errorf("left behind: %v", found)
 			}
@@ -113,5 +117,70 @@ func TestTokenStaysWithTheHub(t *testing.T) {
 		}
 		return err
 	})
-	must(t, err)
+	require.NoError(t, err)
+}
+
+// Of two concurrent fetches, only one downloads a file. The other reports that it waits, and
+// then uses the downloaded file.
+func TestTwoFetchOnce(t *testing.T) {
+	s := server(t)
+	dir := t.TempDir()
+	waiting := make(chan struct{})
+	started := make(chan struct{})
+	first := true
+	s.Throttle(100_000, func(int64) {
+		if first {
+			first = false
+			close(started)
+			<-waiting
+		}
+	})
+	h1 := open(t, hub.Config{Endpoint: s.URL, Dir: dir})
+	h2 := open(t, hub.Config{Endpoint: s.URL, Dir: dir, Progress: func(p hub.Progress) {
+		if p.Stage == hub.Waiting && p.Repo == repo {
+			close(waiting)
+		}
+	}})
+	var group errgroup.Group
+	group.Go(func() error {
+		_, err := h1.Open(t.Context(), hub.Ref{Repo: repo})
+		return err
+	})
+	<-started
+	e, err := h2.Open(t.Context(), hub.Ref{Repo: repo})
+	require.NoError(t, errors.Join(err, group.Wait()))
+	checkFiles(t, e, files())
+	assert.Equal(t, 2, len(s.Downloads(".parquet")), "downloads of two files")
+}
+
+func TestWaitingForAnotherCanBeCancelled(t *testing.T) {
+	s := server(t)
+	dir := t.TempDir()
+	started, release := make(chan struct{}), make(chan struct{})
+	first := true
+	s.Throttle(100_000, func(int64) {
+		if first {
+			first = false
+			close(started)
+			<-release
+		}
+	})
+	var group errgroup.Group
+	h1 := open(t, hub.Config{Endpoint: s.URL, Dir: dir})
+	group.Go(func() error {
+		_, err := h1.Fetch(t.Context(), hub.Ref{Repo: repo})
+		return err
+	})
+	<-started
+	enough := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	h2 := open(t, hub.Config{Endpoint: s.URL, Dir: dir, Progress: func(p hub.Progress) {
+		if p.Stage == hub.Waiting {
+			cancel(enough)
+		}
+	}})
+	_, err := h2.Fetch(ctx, hub.Ref{Repo: repo})
+	assert.ErrorIs(t, err, enough)
+	close(release)
+	assert.NoError(t, group.Wait())
 }

@@ -2,6 +2,7 @@ package hub_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,12 +15,14 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
+	"testing/synctest"
+	"time"
 
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/datasets/hub"
 	"github.com/minibench/mini/datasets/hub/hubtest"
+	"github.com/minibench/mini/internal/golden"
+	"github.com/minibench/mini/internal/require"
 )
 
 const secret = "hf_secret"
@@ -94,7 +97,7 @@ var mistakes = []struct {
 	}},
 	{"no folder for the cache", hub.Ref{Repo: repo}, "", func(t *testing.T, _ *hubtest.Server, c *hub.Config) {
 		t.Helper()
-		must(t, os.WriteFile(filepath.Join(c.Dir, "file"), nil, 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(c.Dir, "file"), nil, 0o600))
 		c.Dir = filepath.Join(c.Dir, "file", "cache")
 	}},
 }
@@ -125,7 +128,7 @@ func TestMistakes(t *testing.T) {
 			fmt.Fprintf(&all, "%s:\n  %s\n\n", tt.name, text)
 		})
 	}
-	golden(t, "mistakes.txt", all.Bytes())
+	golden.Check(t, "testdata/mistakes.txt", all.Bytes())
 }
 
 func TestBadConfig(t *testing.T) {
@@ -147,19 +150,84 @@ func TestBadConfig(t *testing.T) {
 		}
 		fmt.Fprintf(&all, "%q:\n  %s\n  %s\n\n", strings.ReplaceAll(c.Endpoint, secret, "..."), e.Text, e.Hint)
 	}
-	golden(t, "config.txt", all.Bytes())
+	golden.Check(t, "testdata/config.txt", all.Bytes())
 }
 
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		must(t, os.MkdirAll("testdata", 0o755))
-		must(t, os.WriteFile(path, got, 0o644))
+// answers is a hub without a network, for tests with a fake clock.
+type answers func(*http.Request) (*http.Response, error)
+
+func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := a(r)
+	if resp != nil {
+		resp.Request = r
+		if resp.Body == nil {
+			resp.Body = io.NopCloser(strings.NewReader(""))
+		}
+		if resp.Header == nil {
+			resp.Header = http.Header{}
+		}
 	}
-	want, err := os.ReadFile(path)
-	must(t, err)
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", path, diff)
+	return resp, err
+}
+
+func limited(header, value string) *http.Response {
+	return &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header{header: {value}}}
+}
+
+func TestRetryWaits(t *testing.T) {
+	tests := []struct {
+		name, header, value string
+		times               int
+		want                string
+		wait                time.Duration
+	}{
+		{"seconds", "Retry-After", "30", 1, "is not a dataset", 30 * time.Second},
+		{"a time", "Retry-After", "Sat, 01 Jan 2000 00:01:30 GMT", 1, "is not a dataset", 90 * time.Second},
+		{"seconds before", "Retry-After", "-7", 1, "is not a dataset", time.Second},
+		{"a word", "Retry-After", "soon", 1, "is not a dataset", time.Second},
+		{"a number beyond all", "Retry-After", "99999999999999999999", 1, "is not a dataset", time.Second},
+		{"the hub's own header, no number", "RateLimit", `"resolvers";r=0;t=x`, 1, "is not a dataset", time.Second},
+		{"the hub's own header", "Ratelimit", `"api";r=0;t=120`, 1, "is not a dataset", 120 * time.Second},
+		{"nothing said", "X", "", 1, "is not a dataset", time.Second},
+		{"too long", "Retry-After", "86400", 1, "limits requests", 0},
+		{"too often", "Retry-After", "10", 2, "limits requests", 10 * time.Second},
 	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			synctest.Test(t, func(t *testing.T) {
+				n := 0
+				h, err := hub.New(hub.Config{Endpoint: "http://hub.test", Dir: dir, Transport: answers(func(*http.Request) (*http.Response, error) {
+					if n++; n <= tt.times {
+						return limited(tt.header, tt.value), nil
+					}
+					return &http.Response{StatusCode: 404, Header: http.Header{"X-Error-Code": {"RepoNotFound"}}}, nil
+				})})
+				require.NoError(t, err)
+				start := time.Now()
+				_, err = h.Fetch(t.Context(), hub.Ref{Repo: repo})
+				if waited := time.Since(start); err == nil || !strings.Contains(err.Error(), tt.want) || waited != tt.wait {
+					t.Errorf("%v after %s", err, waited)
+				}
+			})
+		})
+	}
+}
+
+func TestRetryWaitCanBeCancelled(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		h, err := hub.New(hub.Config{Endpoint: "http://hub.test", Dir: dir, Transport: answers(func(*http.Request) (*http.Response, error) {
+			return limited("Retry-After", "300"), nil
+		})})
+		require.NoError(t, err)
+		enough := errors.New("enough")
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, enough)
+		defer cancel()
+		start := time.Now()
+		_, err = h.Fetch(ctx, hub.Ref{Repo: repo})
+		if !errors.Is(err, enough) || time.Since(start) != time.Second {
+			t.Errorf("%v after %s", err, time.Since(start))
+		}
+	})
 }

@@ -8,10 +8,7 @@ func (h *Hub) Hasten() { h.retryDelay = time.Millisecond }
 // Stall sets after how long without data a request is cancelled.
 func (h *Hub) Stall(d time.Duration) { h.stallTimeout = d }
 
-var (
-	SplitsOf     = splitFiles
-	RetryAfterOf = retryAfter
-)
+var SplitsOf = splitFiles
 
 // MaxPatterns is the maximum number of patterns in a card.
 const MaxPatterns = maxPatterns

@@ -12,7 +12,9 @@ import (
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/datasets/hub"
 	"github.com/minibench/mini/datasets/hub/hubtest"
+	"github.com/minibench/mini/internal/assert"
 	"github.com/minibench/mini/internal/corpustest"
+	"github.com/minibench/mini/internal/require"
 )
 
 func TestFetch(t *testing.T) {
@@ -27,21 +29,13 @@ func TestFetch(t *testing.T) {
 		Repo: repo, Revision: "main", Commit: hubtest.Commit(1), Split: "test", Splits: []string{"dev", "test"},
 		Bytes: 500_001, Fetched: e.Fetched, Files: e.Files,
 	}
-	if diff := cmp.Diff(want, e); diff != "" {
-		t.Errorf("snapshot (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, want, e, "snapshot")
 	src := e.Source("rows")
 	wantSource := []any{"rows", hubtest.Commit(1), "test", []string{e.Files[0].Path, e.Files[1].Path}, []string{shard0, shard1}}
-	if diff := cmp.Diff(wantSource, []any{src.Name, src.Revision, src.Split, src.Files, src.Names}); diff != "" {
-		t.Errorf("source (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, wantSource, []any{src.Name, src.Revision, src.Split, src.Files, src.Names}, "source")
 	wantLast := hub.Progress{Stage: hub.Downloading, Repo: repo, Bytes: 500_001, Total: 500_001}
-	if diff := cmp.Diff(wantLast, last); diff != "" {
-		t.Errorf("last progress (-want +got):\n%s", diff)
-	}
-	if n := len(s.Downloads("dev-00000-of-00001.parquet")); n != 0 {
-		t.Errorf("another split was downloaded %d times", n)
-	}
+	assert.Equal(t, wantLast, last, "last progress")
+	assert.Equal(t, 0, len(s.Downloads("dev-00000-of-00001.parquet")), "downloads of another split")
 	if found := leftovers(t, dir); len(found) > 0 {
 		t.Errorf("left behind: %v", found)
 	}
@@ -132,14 +126,13 @@ func TestDamagedCache(t *testing.T) {
 					t.Errorf("undamaged: %v", err)
 				}
 				blob, err := filepath.EvalSymlinks(e.Files[0].Path)
-				must(t, err)
-				must(t, damage(e.Files[0].Path, blob))
-				if _, err := offline.Open(t.Context(), hub.Ref{Repo: repo}); err == nil || !strings.Contains(err.Error(), "in the cache, and the network is not to be used") {
-					t.Errorf("offline: %v", err)
-				}
+				require.NoError(t, err)
+				require.NoError(t, damage(e.Files[0].Path, blob))
+				_, err = offline.Open(t.Context(), hub.Ref{Repo: repo})
+				assert.ErrorContains(t, err, "in the cache, and the network is not to be used", "offline")
 				s.ResetRequests()
 				e, err = h.Open(t.Context(), hub.Ref{Repo: repo})
-				must(t, err)
+				require.NoError(t, err)
 				checkFiles(t, e, want)
 				if n := len(s.Downloads(".parquet")) + len(s.Downloads(".jsonl")); n > 1 {
 					t.Errorf("%d downloads", n)
@@ -158,16 +151,16 @@ func TestCacheOfOtherTools(t *testing.T) {
 	row := []byte(`{"instance_id":"a__b-1","problem_statement":"p"}`)
 	base := filepath.Join(dir, "datasets--org--name")
 	for _, folder := range []string{"blobs", "refs", "snapshots/" + hubtest.Commit(1) + "/data"} {
-		must(t, os.MkdirAll(filepath.Join(base, folder), 0o755))
+		require.NoError(t, os.MkdirAll(filepath.Join(base, folder), 0o755))
 	}
 	blob := hubtest.GitSHA1(row)
-	must(t, os.WriteFile(filepath.Join(base, "blobs", blob), row, 0o600))
-	must(t, os.WriteFile(filepath.Join(base, "refs", "main"), []byte(hubtest.Commit(1)), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(base, "blobs", blob), row, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(base, "refs", "main"), []byte(hubtest.Commit(1)), 0o600))
 	link := filepath.Join(base, "snapshots", hubtest.Commit(1), "data", "test.jsonl")
-	must(t, os.Symlink("../../../blobs/"+blob, link))
+	require.NoError(t, os.Symlink("../../../blobs/"+blob, link))
 	h := open(t, hub.Config{Dir: dir, Offline: true})
 	e, err := h.Open(t.Context(), hub.Ref{Repo: repo})
-	must(t, err)
+	require.NoError(t, err)
 	checkFiles(t, e, map[string][]byte{"data/test.jsonl": row})
 	if list, err := h.Cached(); err != nil || len(list) != 0 {
 		t.Errorf("listed: %v, %v", list, err)
@@ -177,9 +170,7 @@ func TestCacheOfOtherTools(t *testing.T) {
 	s.Add(repo, hubtest.Commit(1), map[string][]byte{"data/test.jsonl": row})
 	fetch(t, open(t, hub.Config{Endpoint: s.URL, Dir: t.TempDir()}), hub.Ref{Repo: repo})
 	fetch(t, open(t, hub.Config{Endpoint: s.URL, Dir: dir}), hub.Ref{Repo: repo})
-	if n := len(s.Downloads(".jsonl")); n != 1 {
-		t.Errorf("%d downloads, want none of the file in the cache", n)
-	}
+	assert.Equal(t, 1, len(s.Downloads(".jsonl")), "downloads, none of the file in the cache")
 	if target, err := os.Readlink(link); err != nil || target != "../../../blobs/"+blob {
 		t.Errorf("link to %s, %v", target, err)
 	}
@@ -189,9 +180,8 @@ func TestCacheOfOtherTools(t *testing.T) {
 func TestMistakesLeaveNoFolder(t *testing.T) {
 	s := server(t)
 	dir := t.TempDir()
-	if _, err := open(t, hub.Config{Endpoint: s.URL, Dir: dir}).Fetch(t.Context(), hub.Ref{Repo: "org/nome"}); !errors.Is(err, datasets.ErrData) {
-		t.Error(err)
-	}
+	_, err := open(t, hub.Config{Endpoint: s.URL, Dir: dir}).Fetch(t.Context(), hub.Ref{Repo: "org/nome"})
+	assert.ErrorIs(t, err, datasets.ErrData)
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
 		t.Errorf("left behind: %v, %v", entries, err)
 	}
@@ -207,9 +197,7 @@ func TestOfficialRows(t *testing.T) {
 	rows, want := map[string][]byte{}, map[string]int{"dev": 23, "test": 300}
 	for split := range want {
 		data, err := os.ReadFile(corpustest.RealData(t, "swebench/lite-"+split+".parquet"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		rows["data/"+split+"-00000-of-00001.parquet"] = data
 	}
 	testRows(t, rows, want)
@@ -233,9 +221,7 @@ func TestPing(t *testing.T) {
 	s := server(t)
 	s.SetToken("hf_right")
 	for token, works := range map[string]bool{"": true, "hf_right": true, "hf_wrong": false} {
-		if err := open(t, hub.Config{Endpoint: s.URL, Token: token}).Ping(t.Context()); (err == nil) != works {
-			t.Errorf("token %q: %v", token, err)
-		}
+		assert.Equal(t, works, (open(t, hub.Config{Endpoint: s.URL, Token: token}).Ping(t.Context()) == nil), "token %q", token)
 	}
 	s.Close()
 	err := open(t, hub.Config{Endpoint: s.URL}).Ping(t.Context())

@@ -3,7 +3,6 @@ package hub_test
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -15,9 +14,9 @@ import (
 
 	"github.com/minibench/mini/datasets/hub"
 	"github.com/minibench/mini/datasets/hub/hubtest"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
-
-var update = flag.Bool("update", false, "rewrite golden files")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -60,9 +59,7 @@ func open(t *testing.T, c hub.Config) *hub.Hub {
 		c.Dir = t.TempDir()
 	}
 	h, err := hub.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	h.Hasten()
 	t.Cleanup(h.Close)
 	return h
@@ -71,18 +68,14 @@ func open(t *testing.T, c hub.Config) *hub.Hub {
 func fetch(t *testing.T, h *hub.Hub, ref hub.Ref) hub.Snapshot {
 	t.Helper()
 	e, err := h.Fetch(t.Context(), ref)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return e
 }
 
 // checkFiles checks that a snapshot has the files that the server has.
 func checkFiles(t *testing.T, e hub.Snapshot, want map[string][]byte) {
 	t.Helper()
-	if err := compare(e, want); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, compare(e, want))
 }
 
 func compare(e hub.Snapshot, want map[string][]byte) error {
@@ -105,18 +98,11 @@ func compare(e hub.Snapshot, want map[string][]byte) error {
 func leftovers(t *testing.T, dir string) []string {
 	t.Helper()
 	var found []string
-	must(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+	require.NoError(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err == nil && (strings.HasSuffix(path, ".incomplete") || strings.HasPrefix(d.Name(), ".") && d.Name() != ".locks" && d.Name() != ".mini-files.json") {
 			found = append(found, path)
 		}
 		return err
 	}))
 	return found
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/datasets/specs"
+	"github.com/minibench/mini/internal/assert"
 	"github.com/minibench/mini/internal/corpustest"
+	"github.com/minibench/mini/internal/require"
 )
 
 func TestLookup(t *testing.T) {
@@ -37,12 +37,8 @@ func TestLookup(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			got, err := specs.Lookup(test.repo, test.version)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			require.NoError(t, err)
+			assert.Equal(t, test.want, got, "the result")
 		})
 	}
 }
@@ -72,9 +68,7 @@ func TestOverrides(t *testing.T) {
 		"astropy__astropy-8707": {ExtraLine: "python -m pip install -q 'pytest<7.2'"},
 		"apache__lucene-13170":  {StreamIsolation: true},
 	} {
-		if got := specs.OverrideFor(id); got != want {
-			t.Errorf("%s: %+v, want %+v", id, got, want)
-		}
+		assert.Equal(t, want, specs.OverrideFor(id), "%s", id)
 	}
 }
 
@@ -83,22 +77,14 @@ func TestOfficialRowsAgree(t *testing.T) {
 	for _, set := range []string{"verified", "lite", "multilingual", "multimodal-dev"} {
 		t.Run(set, func(t *testing.T) {
 			src, err := datasets.Local(corpustest.RealData(t, "swebench/"+set+".jsonl.gz"), "")
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			rows := 0
 			loaded, err := datasets.Load(t.Context(), []datasets.Source{src}, datasets.AllRows)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			for _, in := range loaded.Instances {
 				rows++
-				if got := specs.LogParser(in.Repo); got != in.LogParser {
-					t.Errorf("%s: the parser is %s, the row says %s", in.ID, got, in.LogParser)
-				}
-				if got := specs.EvalType(in.Repo); got != in.EvalType {
-					t.Errorf("%s: the type is %s, the row says %s", in.ID, got, in.EvalType)
-				}
+				assert.Equal(t, in.LogParser, specs.LogParser(in.Repo), "%s: the parser", in.ID)
+				assert.Equal(t, in.EvalType, specs.EvalType(in.Repo), "%s: the type", in.ID)
 			}
 			if rows == 0 {
 				t.Error("there are no rows")

@@ -16,6 +16,7 @@ import (
 	"github.com/minibench/mini/env/docker/dockertest"
 	"github.com/minibench/mini/env/envtest"
 	"github.com/minibench/mini/env/helper/child/childtest"
+	"github.com/minibench/mini/internal/require"
 )
 
 func TestConformance(t *testing.T) {
@@ -35,22 +36,14 @@ func TestAsAnotherUser(t *testing.T) {
 		t.Skip("only root can become another user; these tests run as one already")
 	}
 	dir, err := os.MkdirTemp("/var/tmp", "mini-user-") //nolint:usetesting // the parents of t.TempDir() are closed to others
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer os.RemoveAll(dir)
 	for name, from := range map[string]string{"tests": os.Args[0], "helper": childtest.File(t)} {
 		data, err := os.ReadFile(from)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o755))
 	}
-	if err := errors.Join(os.Chmod(dir, 0o755), os.Mkdir(dir+"/tmp", 0o700), os.Chown(dir+"/tmp", 65534, 65534)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(os.Chmod(dir, 0o755), os.Mkdir(dir+"/tmp", 0o700), os.Chown(dir+"/tmp", 65534, 65534)))
 	cmd := exec.CommandContext(t.Context(), dir+"/tests", "-test.v", "-test.run", "Conformance/(ExitCodes|Settings|Timeouts|Background|Close)|Hidden|Available|Config|Killed|Close|KilledOwner")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	cmd.Dir = dir + "/tmp"

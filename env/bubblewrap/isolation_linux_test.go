@@ -17,6 +17,8 @@ import (
 	"github.com/minibench/mini/env/bubblewrap"
 	"github.com/minibench/mini/env/helper/child/childtest"
 	"github.com/minibench/mini/env/scratch"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 // TestHidden: commands cannot access what the sandbox hides.
@@ -24,25 +26,15 @@ func TestHidden(t *testing.T) {
 	t.Setenv("MINI_TEST_VARIABLE", "of the host")
 	home := t.TempDir()
 	t.Setenv("HOME", home)
-	if err := os.MkdirAll(home+"/.ssh", 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(home+"/.ssh/id_test", []byte("secret"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(home+"/.ssh", 0o700))
+	require.NoError(t, os.WriteFile(home+"/.ssh/id_test", []byte("secret"), 0o600))
 	host := openHost(t)
 	work := filepath.Join(home, "work")
-	if err := os.Mkdir(work, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("../.ssh/id_test", work+"/link"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(work, 0o700))
+	require.NoError(t, os.Symlink("../.ssh/id_test", work+"/link"))
 	sandbox := start(t, host, bubblewrap.Config{Dir: work})
 	swappiness, err := os.ReadFile("/proc/sys/vm/swappiness")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for name, script := range map[string]string{
 		"home":             "cat ~/.ssh/id_test",
 		"home by a link":   "cat link",
@@ -113,16 +105,12 @@ func TestConfig(t *testing.T) {
 	})
 	t.Run("disposable, elsewhere", func(t *testing.T) {
 		dir, err := scratch.New("bubblewrap-test")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		sandbox := start(t, host, bubblewrap.Config{Dir: dir, MountPath: "/testbed", Disposable: true})
 		if got := sh(t, sandbox, "pwd; touch x; mkdir d; touch d/e; chmod 0 d"); got != "/testbed\n" || !sandbox.Info().Disposable || sandbox.Info().Dir != "/testbed" {
 			t.Errorf("commands start in %q, info is %+v", got, sandbox.Info())
 		}
-		if err := sandbox.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, sandbox.Close(t.Context()))
 		if _, err := os.Lstat(dir); !os.IsNotExist(err) {
 			t.Errorf("the folder: %v", err)
 		}
@@ -135,14 +123,10 @@ func TestConfig(t *testing.T) {
 	})
 	t.Run("host's network", func(t *testing.T) {
 		listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer listener.Close()
 		_, port, err := net.SplitHostPort(listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		reach := "(exec 3<>/dev/tcp/127.0.0.1/" + port + ") 2>/dev/null && echo yes || echo no"
 		for network, want := range map[string]string{bubblewrap.NetworkHost: "yes\n", bubblewrap.NetworkNone: "no\n"} {
 			sandbox := start(t, host, bubblewrap.Config{Network: network})
@@ -153,9 +137,7 @@ func TestConfig(t *testing.T) {
 	})
 	t.Run("mounts and memory", func(t *testing.T) {
 		ro, rw := t.TempDir(), t.TempDir()
-		if err := os.WriteFile(ro+"/f", []byte("there"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(ro+"/f", []byte("there"), 0o600))
 		sandbox := start(t, host, bubblewrap.Config{
 			Mounts: []bubblewrap.Mount{{Source: ro, Target: "/data/ro"}, {Source: rw, Target: "/data/rw", ReadWrite: true}},
 			Tmpfs:  map[string]int64{"/tmp": 1 << 20, "/small": 2 << 20}, ShmBytes: 3 << 20,
@@ -172,9 +154,7 @@ func TestConfig(t *testing.T) {
 		}
 	})
 	home, err := os.UserHomeDir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for name, c := range map[string]bubblewrap.Config{
 		"bridge":           {Network: "bridge"},
 		"a strange one":    {Network: "none --share-net"},
@@ -213,9 +193,7 @@ func TestKilled(t *testing.T) {
 	sandbox := start(t, host, bubblewrap.Config{})
 	sh(t, sandbox, "setsid bash -c 'exec -a "+marker+" sleep 300' >/dev/null 2>&1 &")
 	go func() { // ends with the command, at the latest
-		if err := syscall.Kill(sandbox.PID(), syscall.SIGKILL); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, syscall.Kill(sandbox.PID(), syscall.SIGKILL))
 	}()
 	_, err := sandbox.Execute(t.Context(), env.Command{Script: "sleep 3000", Timeout: time.Hour})
 	e, ok := errors.AsType[*env.Error](err)
@@ -235,9 +213,7 @@ func TestClose(t *testing.T) {
 		sh(t, sandbox, "for i in 1 2 3; do (setsid bash -c 'exec -a "+marker+" sleep 300' >/dev/null 2>&1 &); done")
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := sandbox.Close(ctx); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, sandbox.Close(ctx))
 		childtest.RequireExit(t, marker, time.Minute)
 	}
 	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
@@ -256,18 +232,14 @@ func TestMissing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if script != "" {
-				if err := os.WriteFile(dir+"/bwrap", []byte(script), 0o700); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, os.WriteFile(dir+"/bwrap", []byte(script), 0o700))
 			}
 			_, err := bubblewrap.Open(t.Context(), p)
 			e, ok := errors.AsType[*env.Error](err)
 			if !ok || e.Status != env.StartFailed || !strings.Contains(e.Hint, "apt-get install bubblewrap") {
 				t.Errorf("error is %v", err)
 			}
-			if err := os.RemoveAll(dir + "/bwrap"); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, os.RemoveAll(dir+"/bwrap"))
 		})
 	}
 }

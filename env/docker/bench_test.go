@@ -12,6 +12,7 @@ import (
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/docker"
 	"github.com/minibench/mini/env/docker/dockertest"
+	"github.com/minibench/mini/internal/require"
 )
 
 // BenchmarkToolCall compares commands that call a tool, which answers at once, with those that do
@@ -97,17 +98,13 @@ func BenchmarkMany(b *testing.B) {
 func startForBenchmark(b *testing.B, engine *docker.Engine) *docker.Container {
 	b.Helper()
 	sandbox, err := engine.Start(b.Context(), docker.Config{Image: dockertest.Image(b), Env: map[string]string{"BASH_ENV": ""}})
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	return sandbox
 }
 
 func closeAfterBenchmark(b *testing.B, sandbox *docker.Container) {
 	b.Helper()
-	if err := sandbox.Close(b.Context()); err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, sandbox.Close(b.Context()))
 }
 
 // timeOf returns the time of a command that prints output and succeeds.

@@ -4,16 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
 	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/docker"
 	"github.com/minibench/mini/env/docker/dockertest"
 	"github.com/minibench/mini/env/envtest"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 func TestConformance(t *testing.T) {
@@ -29,14 +34,8 @@ func TestConformance(t *testing.T) {
 func start(t *testing.T, e *docker.Engine, c docker.Config) *docker.Container {
 	t.Helper()
 	sandbox, err := e.Start(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := sandbox.Close(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, sandbox.Close(context.WithoutCancel(t.Context()))) })
 	return sandbox
 }
 
@@ -54,9 +53,7 @@ func run(t *testing.T, sandbox env.Environment, script string) env.Result {
 func output(t *testing.T, sandbox env.Environment, script string) string {
 	t.Helper()
 	res := run(t, sandbox, script)
-	if res.ExitCode != 0 {
-		t.Fatalf("execute %q: exit code %d, %s%s", script, res.ExitCode, res.Output, res.Failure)
-	}
+	require.Equal(t, 0, res.ExitCode, "execute %q: exit code, %s%s", script, res.Output, res.Failure)
 	return string(res.Output)
 }
 
@@ -94,16 +91,13 @@ func TestCloseRemovesContainer(t *testing.T) {
 	sandbox := start(t, dockertest.Engine(t), docker.Config{Image: dockertest.Image(t)})
 	run(t, sandbox, "sleep 1000 &")
 	for range 2 {
-		if err := sandbox.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, sandbox.Close(t.Context()))
 	}
 	if !isRemoved(t, sandbox.Name()) {
 		t.Error("the container is still there after Close")
 	}
-	if _, err := sandbox.Execute(t.Context(), env.Command{Script: "true"}); !errors.Is(err, env.ErrClosed) {
-		t.Errorf("Execute after Close: %v, want env.ErrClosed", err)
-	}
+	_, err := sandbox.Execute(t.Context(), env.Command{Script: "true"})
+	assert.ErrorIs(t, err, env.ErrClosed, "Execute after Close")
 }
 
 func TestCloseInMidCommand(t *testing.T) {
@@ -116,12 +110,8 @@ func TestCloseInMidCommand(t *testing.T) {
 		}
 		return nil
 	})
-	if err := sandbox.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if err := g.Wait(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, sandbox.Close(t.Context()))
+	assert.NoError(t, g.Wait())
 }
 
 func TestInfo(t *testing.T) {
@@ -132,35 +122,12 @@ func TestInfo(t *testing.T) {
 		t.Errorf("Info = %+v", i)
 	}
 	c, err := dockertest.Client(t).ContainerInspect(t.Context(), sandbox.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if l := c.Config.Labels; l["mini.instance"] != "a__b-1" || l["mini.run"] != "r" || l["mini.owner"] == "" || l["mini.expires"] == "" {
 		t.Errorf("labels = %v", l)
 	}
 	if h := c.HostConfig; h.Memory != docker.DefaultMemoryBytes || h.MemorySwap != h.Memory || *h.PidsLimit != docker.DefaultPIDs || h.LogConfig.Type != "none" {
 		t.Errorf("host config = %+v", h)
-	}
-}
-
-func TestConcurrentStarts(t *testing.T) {
-	e, image := dockertest.Engine(t), dockertest.Image(t)
-	var g errgroup.Group
-	for i := range 6 {
-		g.Go(func() error {
-			sandbox, err := e.Start(t.Context(), docker.Config{Image: image})
-			if err != nil {
-				return err
-			}
-			res, err := sandbox.Execute(t.Context(), env.Command{Script: fmt.Sprintf("echo %d", i)})
-			if want := fmt.Sprintf("%d\n", i); err == nil && string(res.Output) != want {
-				err = fmt.Errorf("output %q, want %q", res.Output, want)
-			}
-			return errors.Join(err, sandbox.Close(t.Context()))
-		})
-	}
-	if err := g.Wait(); err != nil {
-		t.Error(err)
 	}
 }
 
@@ -188,3 +155,33 @@ func TestStartCancelled(t *testing.T) {
 }
 
 var errStop = errors.New("stopped by the test")
+
+// TestOutputMemory: output beyond the limit is discarded in the sandbox and needs no
+// memory here.
+func TestOutputMemory(t *testing.T) {
+	sandbox := start(t, dockertest.Engine(t), docker.Config{Image: dockertest.Image(t)})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	res := run(t, sandbox, "head -c 60M /dev/zero")
+	runtime.ReadMemStats(&after)
+	if res.Bytes != 60<<20 || len(res.Output) != env.DefaultOutputLimit || !res.Truncated {
+		t.Errorf("%d bytes of %d kept, truncated %v", len(res.Output), res.Bytes, res.Truncated)
+	}
+	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 4<<20 {
+		t.Errorf("the command allocated %d bytes here, of which %d are output", allocated, len(res.Output))
+	}
+}
+
+// containers returns the names of all containers of an instance, in any state.
+func containers(t *testing.T, instance string) []string {
+	t.Helper()
+	list, err := dockertest.Client(t).ContainerList(context.WithoutCancel(t.Context()), container.ListOptions{
+		All: true, Filters: filters.NewArgs(filters.Arg("label", "mini.instance="+instance)),
+	})
+	require.NoError(t, err)
+	var names []string
+	for _, c := range list {
+		names = append(names, c.Names...)
+	}
+	return names
+}

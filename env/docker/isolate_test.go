@@ -13,11 +13,12 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/network"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/docker"
 	"github.com/minibench/mini/env/docker/dockertest"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 // isolation is a test case: settings, the wanted container configuration in the engine,
@@ -40,9 +41,7 @@ func TestIsolation(t *testing.T) {
 	e, image := dockertest.Engine(t), dockertest.Image(t)
 	t.Setenv("MINI_TEST_OF_THE_HOST", "secret")
 	host := t.TempDir()
-	if err := os.WriteFile(filepath.Join(host, "a"), []byte("from the host\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(host, "a"), []byte("from the host\n"), 0o644))
 	t.Run("all", func(t *testing.T) {
 		for name, tt := range isolations(t, host) {
 			t.Run(name, func(t *testing.T) {
@@ -66,13 +65,9 @@ func (i isolation) check(t *testing.T, e *docker.Engine) {
 	}
 	sandbox := start(t, e, i.config)
 	c, err := dockertest.Client(t).ContainerInspect(t.Context(), sandbox.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if i.inspect != nil {
-		if diff := cmp.Diff(i.want, i.inspect(c)); diff != "" {
-			t.Errorf("the engine's configuration differs (-want +got):\n%s", diff)
-		}
+		assert.Equal(t, i.want, i.inspect(c), "the engine's configuration differs")
 	}
 	if res := run(t, sandbox, i.script); !strings.Contains(string(res.Output), i.wantOutput) {
 		t.Errorf("commands see %q, want %q", res.Output, i.wantOutput)
@@ -218,9 +213,7 @@ func hostNetwork(t *testing.T) string {
 		return "net:["
 	}
 	name, err := os.Readlink("/proc/self/ns/net")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return name
 }
 
@@ -229,18 +222,10 @@ func hostNetwork(t *testing.T) string {
 func TestNetworkModes(t *testing.T) {
 	e, image, cli := dockertest.Engine(t), dockertest.Image(t), dockertest.Client(t)
 	created, err := cli.NetworkCreate(t.Context(), "mini-test-"+strings.ToLower(t.Name()), network.CreateOptions{Internal: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := cli.NetworkRemove(context.WithoutCancel(t.Context()), created.ID); err != nil {
-			t.Error(err)
-		}
-	})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, cli.NetworkRemove(context.WithoutCancel(t.Context()), created.ID)) })
 	none, err := cli.NetworkInspect(t.Context(), "none", network.InspectOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	isolated := start(t, e, docker.Config{Image: image})
 	connected := start(t, e, docker.Config{Image: image, Network: "bridge"})
 	for mode, want := range map[string]bool{
@@ -250,16 +235,10 @@ func TestNetworkModes(t *testing.T) {
 		"container:" + connected.Name(): true,
 	} {
 		c := docker.Config{Image: image, Network: mode}
-		if err := e.Check(t.Context(), c); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, e.Check(t.Context(), c))
 		sandbox := start(t, e, c)
-		if sandbox.Info().Network != want {
-			t.Errorf("%s: Info.Network is %v", mode, sandbox.Info().Network)
-		}
-		if got := output(t, sandbox, "ls /sys/class/net") != "lo\n"; got != want {
-			t.Errorf("%s: has a network interface: %v", mode, got)
-		}
+		assert.Equal(t, want, sandbox.Info().Network, "%s: Info.Network", mode)
+		assert.Equal(t, want, output(t, sandbox, "ls /sys/class/net") != "lo\n", "%s: has a network interface", mode)
 		if err := sandbox.Close(t.Context()); err != nil { // before the network
 			t.Error(err)
 		}
@@ -270,23 +249,15 @@ func TestCheck(t *testing.T) {
 	e, cli := dockertest.Engine(t), dockertest.Client(t)
 	dir := t.TempDir()
 	link := filepath.Join(dir, "link")
-	if err := os.Symlink("/run", link); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink("/run", link))
 	var lc net.ListenConfig
 	socket, err := lc.Listen(t.Context(), "unix", filepath.Join(dir, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer socket.Close()
 	created, err := cli.ContainerCreate(t.Context(), &container.Config{Image: dockertest.Image(t), Cmd: []string{"true"}}, nil, nil, nil, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
-		if err := cli.ContainerRemove(context.WithoutCancel(t.Context()), created.ID, container.RemoveOptions{}); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, cli.ContainerRemove(context.WithoutCancel(t.Context()), created.ID, container.RemoveOptions{}))
 	})
 	for name, tt := range map[string]struct {
 		config docker.Config
@@ -310,9 +281,7 @@ func TestCheck(t *testing.T) {
 			tt.config.Image = "mini-never-looked-at"
 			err := e.Check(t.Context(), tt.config)
 			found := env.ConfigErrors(err)
-			if len(found) != len(tt.want) {
-				t.Fatalf("err = %v, want %d errors", err, len(tt.want))
-			}
+			require.Equal(t, len(tt.want), len(found), "err = %v, want errors", err)
 			for i, want := range tt.want {
 				if !strings.Contains(found[i].Error(), want) {
 					t.Errorf("error %d is %q, want %q", i, found[i], want)
@@ -325,14 +294,46 @@ func TestCheck(t *testing.T) {
 func TestCheckWithoutEngine(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})) // answers a ping
 	e, err := docker.Open(t.Context(), docker.EngineConfig{Host: "tcp://" + s.Listener.Addr().String()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s.Close()
 	if err := e.Check(t.Context(), docker.Config{Image: "a"}); status(err) != env.DaemonUnavailable || env.ConfigErrors(err) != nil {
 		t.Errorf("err = %v, want DaemonUnavailable", err)
 	}
-	if err := e.Close(); err != nil {
-		t.Error(err)
+	assert.NoError(t, e.Close())
+}
+
+// A running container enters and leaves networks, however often.
+func TestChangeNetwork(t *testing.T) {
+	e, image := dockertest.Engine(t), dockertest.Image(t)
+	for _, first := range []string{"none", "bridge"} {
+		t.Run("from "+first, func(t *testing.T) {
+			sandbox := start(t, e, docker.Config{Image: image, Network: first})
+			for _, network := range []string{"bridge", "none", "none", "default", "bridge", "none"} {
+				if err := sandbox.ChangeNetwork(t.Context(), network); err != nil {
+					t.Fatalf("%s: %v", network, err)
+				}
+				hasInterface := output(t, sandbox, "ls /sys/class/net") != "lo\n"
+				hasRoute := strings.Count(output(t, sandbox, "cat /proc/net/route"), "\n") > 1
+				if want := network != "none"; hasInterface != want || hasRoute != want {
+					t.Errorf("%s: has an interface: %v, has a route: %v", network, hasInterface, hasRoute)
+				}
+			}
+		})
+	}
+	sandbox := start(t, e, docker.Config{Image: image})
+	for _, network := range []string{"host", "container:" + sandbox.Name(), "no-such-network"} {
+		assert.Error(t, sandbox.ChangeNetwork(t.Context(), network), "%s", network)
+		assert.Equal(t, "lo\n", output(t, sandbox, "ls /sys/class/net"), "%s", network)
+	}
+}
+
+// KillProgram needs nothing of the image.
+func TestKillProgramWithoutShell(t *testing.T) {
+	e, image := dockertest.Engine(t), dockertest.Image(t)
+	sandbox := start(t, e, docker.Config{Image: image})
+	output(t, sandbox, "sleep 300 & setsid nohup sleep 300 > /dev/null 2>&1 & mkdir /moved && /bin/mv /usr/bin/* /moved/")
+	res, err := sandbox.Execute(t.Context(), env.Command{Interpreter: []string{env.KillProgram}})
+	if err != nil || res.Failure != "" || res.Killed != 2 || res.Survivors != 0 {
+		t.Errorf("%v, %+v", err, res)
 	}
 }

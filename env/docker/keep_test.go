@@ -3,6 +3,7 @@ package docker_test
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"io"
 	"maps"
@@ -10,25 +11,30 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/image"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/docker"
 	"github.com/minibench/mini/env/docker/dockertest"
+	"github.com/minibench/mini/env/docker/imagestore"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 // keep keeps a sandbox as an image and removes the image after the test.
 func keep(t *testing.T, e *docker.Engine, sandbox *docker.Container, attempt string) docker.KeptImage {
 	t.Helper()
 	name, err := sandbox.Keep(t.Context(), attempt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		_, err := dockertest.Client(t).ImageRemove(context.WithoutCancel(t.Context()), name, image.RemoveOptions{})
 		if err != nil && !errdefs.IsNotFound(err) {
@@ -36,9 +42,7 @@ func keep(t *testing.T, e *docker.Engine, sandbox *docker.Container, attempt str
 		}
 	})
 	all, err := e.KeptImages(t.Context(), "", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	i := slices.IndexFunc(all, func(k docker.KeptImage) bool { return k.Image == name })
 	if i < 0 {
 		t.Fatalf("%s is not among the kept images: %+v", name, all)
@@ -57,15 +61,11 @@ func TestKeep(t *testing.T) {
 		t.Errorf("kept %+v", k)
 	}
 	run(t, sandbox, "echo the sandbox itself goes on")
-	if err := sandbox.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, sandbox.Close(t.Context()))
 
 	// A container of the image has no owner label and starts in the working directory.
 	found, err := dockertest.Client(t).ImageInspect(t.Context(), k.Image)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	c := found.Config
 	if c.Labels["mini.owner"] != "" || c.WorkingDir != "/tmp" || len(c.Entrypoint) != 0 || !slices.Equal(c.Cmd, []string{"/bin/bash"}) && !slices.Equal(c.Cmd, []string{"/usr/bin/bash"}) {
 		t.Errorf("the image starts %q %q in %q, owner %q", c.Entrypoint, c.Cmd, c.WorkingDir, c.Labels["mini.owner"])
@@ -74,9 +74,7 @@ func TestKeep(t *testing.T) {
 		t.Error("a variable of the configuration is in the image")
 	}
 	again := start(t, e, docker.Config{Image: k.Image})
-	if got := output(t, again, "cat /note; pwd; test -d made && echo made"); got != "left\n/tmp\nmade\n" {
-		t.Errorf("in the kept sandbox: %q", got)
-	}
+	assert.Equal(t, "left\n/tmp\nmade\n", output(t, again, "cat /note; pwd; test -d made && echo made"), "in the kept sandbox")
 	left, err := e.ListLeftovers(t.Context(), docker.CleanOptions{IncludeKept: true})
 	if err != nil || !slices.ContainsFunc(left, func(l docker.Leftover) bool {
 		return l.Kind == docker.KindImage && l.Name == k.Image && l.Instance == "a__b-1"
@@ -96,9 +94,7 @@ func TestKeepOfUsers(t *testing.T) {
 	sandbox := start(t, e, docker.Config{Image: dockertest.Small(t), Instance: "own"})
 	own := keep(t, e, sandbox, "1").Image
 	found, err := cli.ImageInspect(t.Context(), own)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	create := func(instance, uid string) string {
 		labels := maps.Clone(found.Config.Labels)
 		delete(labels, "mini.uid")
@@ -106,13 +102,11 @@ func TestKeepOfUsers(t *testing.T) {
 			labels["mini.uid"] = uid
 		}
 		name := "mini-kept/users:" + instance
-		if _, err := cli.ContainerCommit(t.Context(), leftover(t, nil), container.CommitOptions{Reference: name, Config: &container.Config{Labels: labels}}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := cli.ContainerCommit(t.Context(), leftover(t, nil), container.CommitOptions{Reference: name, Config: &container.Config{Labels: labels}})
+		require.NoError(t, err)
 		t.Cleanup(func() {
-			if _, err := cli.ImageRemove(context.WithoutCancel(t.Context()), name, image.RemoveOptions{}); err != nil {
-				t.Error(err)
-			}
+			_, err := cli.ImageRemove(context.WithoutCancel(t.Context()), name, image.RemoveOptions{})
+			assert.NoError(t, err)
 		})
 		return name
 	}
@@ -126,9 +120,7 @@ func TestKeepOfUsers(t *testing.T) {
 		{docker.CleanOptions{IncludeUnknown: true}, nil},
 	} {
 		left, err := e.ListLeftovers(t.Context(), tt.options)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, name := range []string{own, others, old} {
 			i := slices.IndexFunc(left, func(l docker.Leftover) bool { return l.Name == name })
 			if got, want := i >= 0, slices.Contains(tt.want, name); got != want {
@@ -143,9 +135,7 @@ func TestKeepOfUsers(t *testing.T) {
 func TestKeepClosed(t *testing.T) {
 	e, image := dockertest.Engine(t), dockertest.Image(t)
 	sandbox := start(t, e, docker.Config{Image: image, Instance: "gone"})
-	if err := sandbox.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, sandbox.Close(t.Context()))
 	if _, err := sandbox.Keep(t.Context(), "1"); status(err) != env.ContainerDied {
 		t.Errorf("keep a closed sandbox: %v", err)
 	}
@@ -190,18 +180,15 @@ func TestShell(t *testing.T) {
 		in, stdin := io.Pipe()
 		defer stdin.Close()
 		out := writer(func([]byte) { cancel(stop) })
-		if _, err := sandbox.Shell(ctx, docker.ShellOptions{Command: []string{"sh", "-c", "echo on; exec cat"}, Stdin: in, Stdout: out, Stderr: out}); !errors.Is(err, stop) {
-			t.Errorf("error %v, want the cause", err)
-		}
+		_, err := sandbox.Shell(ctx, docker.ShellOptions{Command: []string{"sh", "-c", "echo on; exec cat"}, Stdin: in, Stdout: out, Stderr: out})
+		assert.ErrorIs(t, err, stop)
 	})
 	t.Run("dead sandbox", func(t *testing.T) {
 		in, stdin := io.Pipe()
 		defer stdin.Close()
 		out := writer(func([]byte) {
 			cli := dockertest.Client(t)
-			if err := cli.ContainerKill(context.WithoutCancel(t.Context()), sandbox.Name(), "KILL"); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, cli.ContainerKill(context.WithoutCancel(t.Context()), sandbox.Name(), "KILL"))
 		})
 		code, err := sandbox.Shell(t.Context(), docker.ShellOptions{Command: []string{"sh", "-c", "echo on; exec cat"}, Stdin: in, Stdout: out, Stderr: out})
 		if status(err) != env.ContainerDied && code != 137 { // the engine may still report the exit code of the shell
@@ -216,4 +203,166 @@ type writer func([]byte)
 func (w writer) Write(p []byte) (int, error) {
 	w(p)
 	return len(p), nil
+}
+
+// newPreparingEngine returns an engine with an image store, and a function that returns
+// its notices. It removes the prepared images with a note after the test.
+func newPreparingEngine(t *testing.T, budget int64, note string) (*docker.Engine, func() []string) {
+	t.Helper()
+	var mu sync.Mutex
+	var notices []string
+	e := dockertest.EngineWith(t, docker.EngineConfig{
+		Images: &imagestore.Config{Dir: t.TempDir(), Budget: budget},
+		Notify: func(text string) {
+			mu.Lock()
+			defer mu.Unlock()
+			notices = append(notices, text)
+		},
+	})
+	t.Cleanup(func() {
+		cli := dockertest.Client(t)
+		for _, i := range listPrepared(t, note) {
+			_, err := cli.ImageRemove(context.WithoutCancel(t.Context()), i.ID, image.RemoveOptions{Force: true})
+			assert.NoError(t, err)
+		}
+	})
+	return e, func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return notices
+	}
+}
+
+// listPrepared returns the prepared images with a note.
+func listPrepared(t *testing.T, note string) []image.Summary {
+	t.Helper()
+	list, err := dockertest.Client(t).ImageList(context.WithoutCancel(t.Context()), image.ListOptions{Filters: filters.NewArgs(filters.Arg("label", "mini.prepared="+note))})
+	require.NoError(t, err)
+	return list
+}
+
+func TestPrepare(t *testing.T) {
+	note := rand.Text()
+	e, notices := newPreparingEngine(t, 0, note)
+	name := dockertest.Small(t)
+	var done, waiting atomic.Int32
+	c := docker.Config{
+		Image: name, Dir: "/tmp", Run: "r", Instance: "a__b-1", Env: map[string]string{"API_KEY": "hush-hush"},
+		Prepare: &docker.Preparation{
+			Key: rand.Text(),
+			Do: func(ctx context.Context, sandbox env.Environment) (string, error) {
+				done.Add(1)
+				res, err := sandbox.Execute(ctx, env.Command{Script: "pwd > /made; export >> /made; rm /bin/dd"})
+				return note, errors.Join(err, exitError(res))
+			},
+			OnWait: func() func() { waiting.Add(1); return func() { waiting.Add(-1) } },
+		},
+	}
+	var starts errgroup.Group
+	for range 3 {
+		starts.Go(func() error {
+			sandbox, err := e.Start(t.Context(), c)
+			if err != nil {
+				return err
+			}
+			defer sandbox.Close(t.Context())
+			info := sandbox.Info()
+			if info.Prepared == nil || info.Prepared.Note != note || info.Image != name || info.Dir != "/tmp" {
+				t.Errorf("%+v", info)
+			}
+			res, err := sandbox.Execute(t.Context(), env.Command{Script: "head -1 /made; test -e /bin/dd && echo dd; [[ $(cat /made) == *hush* ]] && echo leaked; echo $API_KEY"})
+			assert.Equal(t, "/tmp\nhush-hush\n", string(res.Output), "%v", err)
+			return err
+		})
+	}
+	require.NoError(t, starts.Wait())
+	if done.Load() != 1 || waiting.Load() != 0 || len(listPrepared(t, note)) != 1 || len(notices()) > 0 {
+		t.Errorf("done %d times, %d still wait, %d images, notices %q", done.Load(), waiting.Load(), len(listPrepared(t, note)), notices())
+	}
+
+	// Another name of the image uses the same prepared image.
+	second := "mini-kept/prepared:" + strings.ToLower(rand.Text())
+	require.NoError(t, dockertest.Client(t).ImageTag(t.Context(), name, second))
+	t.Cleanup(func() {
+		_, err := dockertest.Client(t).ImageRemove(context.WithoutCancel(t.Context()), second, image.RemoveOptions{})
+		assert.NoError(t, err)
+	})
+	named := c
+	named.Image = second
+	sandbox := start(t, e, named)
+	if done.Load() != 1 || sandbox.Info().Prepared == nil || sandbox.Info().Image != second {
+		t.Errorf("by another name: done %d times, %+v", done.Load(), sandbox.Info())
+	}
+	require.NoError(t, sandbox.Close(t.Context()))
+
+	// The original image is unchanged, and a container with another user needs another
+	// preparation.
+	plain := c
+	plain.Prepare = nil
+	run(t, start(t, e, plain), "test ! -e /made")
+	other := c
+	other.User = "1234"
+	if sandbox := start(t, e, other); done.Load() != 2 || sandbox.Info().Prepared != nil {
+		t.Errorf("the prepared image was used for another user: %+v", sandbox.Info())
+	}
+}
+
+// TestPrepareFails: without a prepared image, containers start from the original image,
+// and the user gets at most one notice.
+func TestPrepareFails(t *testing.T) {
+	for name, tt := range map[string]failedPreparation{
+		"the work fails":          {err: errors.New("no luck"), runs: 1, notice: "no luck"},
+		"there is nothing to do":  {runs: 1},
+		"a root that is readonly": {note: rand.Text(), change: func(c *docker.Config) { c.ReadOnly = true }},
+	} {
+		t.Run(name, tt.test)
+	}
+}
+
+// failedPreparation is a preparation without a prepared image.
+type failedPreparation struct {
+	note   string
+	err    error
+	budget int64
+	change func(*docker.Config)
+	runs   int32
+	notice string
+}
+
+func (tt failedPreparation) test(t *testing.T) {
+	e, notices := newPreparingEngine(t, tt.budget, tt.note)
+	var runs atomic.Int32
+	c := docker.Config{Image: dockertest.Small(t), Prepare: &docker.Preparation{
+		Key: rand.Text(),
+		Do: func(ctx context.Context, sandbox env.Environment) (string, error) {
+			runs.Add(1)
+			res, err := sandbox.Execute(ctx, env.Command{Script: "echo x > /made"})
+			return tt.note, errors.Join(err, exitError(res), tt.err)
+		},
+	}}
+	if tt.change != nil {
+		tt.change(&c)
+	}
+	for range 2 {
+		sandbox := start(t, e, c)
+		run(t, sandbox, "test ! -e /made")
+		if sandbox.Info().Prepared != nil {
+			t.Errorf("%+v", sandbox.Info())
+		}
+	}
+	assert.Equal(t, tt.runs, runs.Load(), "runs of the preparation")
+	if tt.note != "" && len(listPrepared(t, tt.note)) != 0 {
+		t.Error("a prepared image is left")
+	}
+	if text := strings.Join(notices(), "\n"); !strings.Contains(text, tt.notice) || (tt.notice == "") != (text == "") || len(notices()) > 1 {
+		t.Errorf("notices %q", text)
+	}
+}
+
+// exitError returns an error if a command failed.
+func exitError(res env.Result) error {
+	if res.ExitCode != 0 {
+		return errors.New(string(res.Output))
+	}
+	return nil
 }

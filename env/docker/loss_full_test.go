@@ -16,6 +16,8 @@ import (
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/docker"
 	"github.com/minibench/mini/env/docker/dockertest"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 // TestEngineLoss tests how the sandbox is lost with an engine of its own, which the
@@ -41,9 +43,7 @@ func open(t *testing.T, e *docker.Engine, c docker.Config) *docker.Container {
 	t.Helper()
 	c.Image = dockertest.SmallImage
 	sandbox, err := e.Start(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = sandbox.Close(context.WithoutCancel(t.Context())) }) // the engine may be gone
 	return sandbox
 }
@@ -62,19 +62,13 @@ func diskFull(t *testing.T, _ *dockertest.Daemon, e *docker.Engine) {
 		t.Fatalf("err = %v, want HostDiskFull", err)
 	}
 	// The sandbox stays usable, so that the agent's work can be read.
-	if got := output(t, sandbox, "echo still here"); got != "still here\n" {
-		t.Errorf("%q", got)
-	}
+	assert.Equal(t, "still here\n", output(t, sandbox, "echo still here"))
 	if _, err := e.Start(t.Context(), docker.Config{Image: dockertest.SmallImage}); status(err) != env.HostDiskFull {
 		t.Errorf("a start on a full disk: %v, want HostDiskFull", err)
 	}
-	if err := sandbox.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, sandbox.Close(t.Context()))
 	// The file that filled the disk was removed with its container.
-	if err := open(t, e, docker.Config{}).Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, open(t, e, docker.Config{}).Close(t.Context()))
 }
 
 // engineEnds: the engine ends, or does not answer, while a command runs.
@@ -119,12 +113,8 @@ func engineEnds(t *testing.T, d *dockertest.Daemon, e *docker.Engine) {
 			}
 			// The engine runs again, and removes the containers of the lost sandbox.
 			next := open(t, e, docker.Config{})
-			if got := output(t, next, "echo back"); got != "back\n" {
-				t.Errorf("after the engine is back: %q", got)
-			}
-			if err := next.Close(t.Context()); err != nil {
-				t.Error(err)
-			}
+			assert.Equal(t, "back\n", output(t, next, "echo back"), "after the engine is back")
+			assert.NoError(t, next.Close(t.Context()))
 			waitFor(t, time.Minute, "no container is left in any state", func() bool { return len(allContainers(t, d)) == 0 })
 		})
 	}
@@ -138,9 +128,7 @@ func allContainers(t *testing.T, d *dockertest.Daemon) []string {
 	c := d.Client()
 	defer c.Close()
 	list, err := c.ContainerList(context.WithoutCancel(t.Context()), container.ListOptions{All: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var names []string
 	for _, l := range list {
 		if len(l.Names) == 0 && l.State == container.StateDead {
@@ -160,30 +148,18 @@ func frozenStart(t *testing.T, d *dockertest.Daemon, e *docker.Engine) {
 		_, err := e.Start(context.WithoutCancel(t.Context()), docker.Config{Image: dockertest.SmallImage})
 		c <- err
 	}()
-	if lost := waitLoss(t, c); lost.Status != env.DaemonUnavailable {
-		t.Errorf("%v, want DaemonUnavailable", lost)
-	}
+	assert.Equal(t, env.DaemonUnavailable, waitLoss(t, c).Status)
 	d.Thaw()
 }
 
 // socketRemoved: open connections work after the engine's socket was renamed.
 func socketRemoved(t *testing.T, d *dockertest.Daemon, e *docker.Engine) {
 	sandbox := open(t, e, docker.Config{})
-	if err := os.Rename(d.Socket(), d.Socket()+"-away"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Rename(d.Socket(), d.Socket()+"-away"))
 	// The command takes longer than heartbeatTimeout, but the engine is not silent.
-	if got := output(t, sandbox, "sleep 6; echo on"); got != "on\n" {
-		t.Errorf("a command without the socket: %q", got)
-	}
+	assert.Equal(t, "on\n", output(t, sandbox, "sleep 6; echo on"), "a command without the socket")
 	fresh, err := docker.Open(t.Context(), docker.EngineConfig{Host: d.Host()})
-	if status(err) != env.DaemonUnavailable {
-		t.Errorf("%v, %v; want DaemonUnavailable", fresh, err)
-	}
-	if err := os.Rename(d.Socket()+"-away", d.Socket()); err != nil {
-		t.Fatal(err)
-	}
-	if err := sandbox.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	assert.Equal(t, env.DaemonUnavailable, status(err), "%v, %v; want DaemonUnavailable", fresh, err)
+	require.NoError(t, os.Rename(d.Socket()+"-away", d.Socket()))
+	assert.NoError(t, sandbox.Close(t.Context()))
 }

@@ -1,6 +1,7 @@
 package docker_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -16,6 +17,8 @@ import (
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/docker"
 	"github.com/minibench/mini/env/docker/dockertest"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 func TestNoEngine(t *testing.T) {
@@ -38,9 +41,7 @@ func TestForgedFramesDenied(t *testing.T) {
 				t.Errorf("user %q: %s: exit code %d, %q; want it refused", user, script, res.ExitCode, res.Output)
 			}
 		}
-		if got := output(t, sandbox, "echo true"); got != "true\n" {
-			t.Errorf("user %q: afterwards: %q", user, got)
-		}
+		assert.Equal(t, "true\n", output(t, sandbox, "echo true"), "user %q: afterwards", user)
 	}
 }
 
@@ -54,9 +55,7 @@ func TestForgedFrameEndsSandbox(t *testing.T) {
 	sandbox := start(t, e, docker.Config{Image: image, CapAdd: []string{"SYS_PTRACE"}, AllowUnsafe: true})
 	for range 2 {
 		_, err := sandbox.Execute(t.Context(), env.Command{Script: `printf 'not a frame' > /proc/1/fd/1; sleep 100`})
-		if status(err) != env.ProtocolViolation {
-			t.Errorf("err = %v, want ProtocolViolation", err)
-		}
+		assert.Equal(t, env.ProtocolViolation, status(err), "err = %v, want ProtocolViolation", err)
 	}
 }
 
@@ -68,9 +67,7 @@ func TestContainerKilledInMidCommand(t *testing.T) {
 		_, err := sandbox.Execute(t.Context(), env.Command{Script: "sleep 100"})
 		return err
 	})
-	if err := cli.ContainerKill(t.Context(), sandbox.Name(), "KILL"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cli.ContainerKill(t.Context(), sandbox.Name(), "KILL"))
 	err := g.Wait()
 	if status(err) != env.ContainerDied || !strings.Contains(err.Error(), "the container was killed from outside (SIGKILL, exit code 137)") {
 		t.Errorf("err = %v, want ContainerDied, killed from outside", err)
@@ -118,9 +115,7 @@ func newEngineProxy(t *testing.T) *engineProxy {
 		t.Skipf("the engine is not at a Unix socket but at %s", dockertest.Client(t).DaemonHost())
 	}
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "unix", filepath.Join(t.TempDir(), "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	l := &engineProxy{listener: listener}
 	l.workers.Go(func() {
 		for {
@@ -165,21 +160,15 @@ func TestEngineLostInMidCommand(t *testing.T) {
 	image, l := dockertest.Image(t), newEngineProxy(t)
 	e := dockertest.EngineWith(t, docker.EngineConfig{Host: "unix://" + l.listener.Addr().String()})
 	sandbox, err := e.Start(t.Context(), docker.Config{Image: image})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var g errgroup.Group
 	g.Go(func() error {
 		_, err := sandbox.Execute(t.Context(), env.Command{Script: "sleep 100"})
 		return err
 	})
 	l.closeAll()
-	if err := g.Wait(); status(err) != env.DaemonUnavailable {
-		t.Errorf("err = %v, want DaemonUnavailable", err)
-	}
-	if err := sandbox.Close(t.Context()); status(err) != env.DaemonUnavailable {
-		t.Errorf("Close: %v, want DaemonUnavailable", err)
-	}
+	assert.Equal(t, env.DaemonUnavailable, status(g.Wait()))
+	assert.Equal(t, env.DaemonUnavailable, status(sandbox.Close(t.Context())), "Close")
 	waitFor(t, time.Minute, "exit at the end of stdin", func() bool { return isRemoved(t, sandbox.Name()) })
 	if _, err := e.Start(t.Context(), docker.Config{Image: image}); status(err) != env.DaemonUnavailable {
 		t.Errorf("Start: %v, want DaemonUnavailable", err)
@@ -192,5 +181,71 @@ func TestFixedVersionWarning(t *testing.T) {
 	e := dockertest.Engine(t)
 	if w := e.Warnings(); len(w) != 1 || !strings.Contains(w[0], "1.40") {
 		t.Errorf("warnings = %q", w)
+	}
+}
+
+// startSleep starts a command that does not end by itself. The channel receives the
+// error of Execute.
+func startSleep(t *testing.T, sandbox *docker.Container) <-chan error {
+	t.Helper()
+	_, err := sandbox.Execute(t.Context(), env.Command{Script: "true"})
+	require.NoError(t, err)
+	c := make(chan error, 1)
+	go func() {
+		_, err := sandbox.Execute(context.WithoutCancel(t.Context()), env.Command{Script: "sleep 600", Timeout: time.Hour})
+		c <- err
+	}()
+	return c
+}
+
+// waitLoss returns the error from a channel of startSleep. It fails the test if
+// no error arrives.
+func waitLoss(t *testing.T, c <-chan error) *env.Error {
+	t.Helper()
+	select {
+	case err := <-c:
+		e, ok := errors.AsType[*env.Error](err)
+		if !ok {
+			t.Fatalf("err = %v, want the loss of the sandbox", err)
+		}
+		if strings.Contains(e.Error(), "\n") || e.Hint == "" {
+			t.Errorf("%q, hint %q: want one line, and a hint", e, e.Hint)
+		}
+		return e
+	case <-time.After(2 * time.Minute):
+		t.Fatal("Execute does not return")
+		return nil
+	}
+}
+
+func TestPauseWithinLimit(t *testing.T) {
+	t.Parallel()
+	c := dockertest.Client(t)
+	sandbox := start(t, dockertest.Engine(t), docker.Config{Image: dockertest.Image(t)})
+	require.NoError(t, c.ContainerPause(t.Context(), sandbox.Name()))
+	var g errgroup.Group
+	var res env.Result
+	g.Go(func() (err error) {
+		res, err = sandbox.Execute(t.Context(), env.Command{Script: "echo on", Timeout: time.Minute})
+		return err
+	})
+	waitFor(t, time.Minute, "mini has noticed the pause", func() bool { return docker.WasPausedRecently(sandbox) })
+	require.NoError(t, c.ContainerUnpause(t.Context(), sandbox.Name()))
+	if err := g.Wait(); err != nil || string(res.Output) != "on\n" {
+		t.Errorf("%q, %v", res.Output, err)
+	}
+}
+
+func TestPauseExceedsLimit(t *testing.T) {
+	t.Parallel()
+	c := dockertest.Client(t)
+	sandbox := start(t, dockertest.EngineWith(t, docker.EngineConfig{PauseLimit: time.Second}), docker.Config{Image: dockertest.Image(t)})
+	running := startSleep(t, sandbox)
+	require.NoError(t, c.ContainerPause(t.Context(), sandbox.Name()))
+	if lost := waitLoss(t, running); lost.Status != env.ContainerPaused || !strings.Contains(lost.Error(), "paused") {
+		t.Errorf("%v, want ContainerPaused", lost)
+	}
+	if err := sandbox.Close(t.Context()); err != nil || !isRemoved(t, sandbox.Name()) {
+		t.Errorf("close: %v, and the container is removed: %v", err, isRemoved(t, sandbox.Name()))
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/docker"
 	"github.com/minibench/mini/env/docker/dockertest"
+	"github.com/minibench/mini/internal/assert"
 )
 
 // TestTmpfsFillsMemory: files in a tmpfs count as memory that cannot be reclaimed. If
@@ -33,7 +34,5 @@ func TestTmpfsFillsMemory(t *testing.T) {
 	if res := run(t, sandbox, "x=$(head -c 100M /dev/zero | tr '\\0' x)"); res.OOMKilled == 0 || res.ExitCode == 0 {
 		t.Errorf("%+v, want a command that was killed for want of memory", res)
 	}
-	if got := output(t, sandbox, "echo on"); got != "on\n" {
-		t.Errorf("the next command: %q", got)
-	}
+	assert.Equal(t, "on\n", output(t, sandbox, "echo on"), "the next command")
 }

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 // TestOwnerState: an owner counts as dead only if that is proven.
@@ -56,18 +59,12 @@ func TestOwnerState(t *testing.T) {
 			t.Parallel()
 			proc := t.TempDir()
 			if tt.self != "" {
-				if err := os.Symlink(tt.self, filepath.Join(proc, "self")); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, os.Symlink(tt.self, filepath.Join(proc, "self")))
 			}
 			if tt.stat != "" {
 				dir := filepath.Join(proc, strconv.Itoa(pid))
-				if err := os.Mkdir(dir, 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(filepath.Join(dir, "stat"), []byte(tt.stat), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, os.Mkdir(dir, 0o755))
+				require.NoError(t, os.WriteFile(filepath.Join(dir, "stat"), []byte(tt.stat), 0o600))
 			}
 			p := procTable{proc: proc, kill: func(id int, sig syscall.Signal) error {
 				if id != pid || sig != 0 {
@@ -75,9 +72,7 @@ func TestOwnerState(t *testing.T) {
 				}
 				return tt.kill
 			}}
-			if got := o.stateIn(tt.other, p); got != tt.want {
-				t.Errorf("state %d, want %d", got, tt.want)
-			}
+			assert.Equal(t, tt.want, o.stateIn(tt.other, p), "state")
 		})
 	}
 	// Two owners without a boot id and a namespace are not comparable.

@@ -27,6 +27,8 @@ import (
 	"github.com/minibench/mini/env/docker"
 	"github.com/minibench/mini/env/docker/dockertest"
 	"github.com/minibench/mini/env/envtest"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 // TestPodman tests podman with its Docker-compatible socket: the conformance suite,
@@ -67,9 +69,7 @@ func TestPodman(t *testing.T) {
 		} else {
 			t.Log(err)
 		}
-		if got := output(t, sandbox, "ls /sys/class/net"); got != "lo\n" {
-			t.Errorf("interfaces %q", got)
-		}
+		assert.Equal(t, "lo\n", output(t, sandbox, "ls /sys/class/net"), "interfaces")
 	})
 	t.Run("Can mount", func(t *testing.T) {
 		c := base
@@ -82,9 +82,7 @@ func TestPodman(t *testing.T) {
 		if got := output(t, start(t, later, base), "ls -A /.mini"); strings.Contains(got, "planted") {
 			t.Errorf("another sandbox has %q", got)
 		}
-		if err := sandbox.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, sandbox.Close(t.Context()))
 		if list, err := cli.VolumeList(t.Context(), volume.ListOptions{}); err != nil || len(list.Volumes) != 1 {
 			t.Errorf("left behind: %d volumes, %v; want only that of the helper", len(list.Volumes), err)
 		}
@@ -105,20 +103,14 @@ func TestPodman(t *testing.T) {
 		killed := make(chan error, 1)
 		go func() { killed <- cli.ContainerKill(context.WithoutCancel(t.Context()), sandbox.Name(), "KILL") }()
 		_, err := sandbox.Execute(t.Context(), env.Command{Script: "sleep 1000", Timeout: time.Hour})
-		if status(err) != env.ContainerDied {
-			t.Errorf("err = %v, want ContainerDied", err)
-		}
-		if err := <-killed; err != nil {
-			t.Error(err)
-		}
+		assert.Equal(t, env.ContainerDied, status(err), "err = %v, want ContainerDied", err)
+		assert.NoError(t, <-killed)
 	})
 	t.Run("Close", func(t *testing.T) {
 		for range 3 {
 			sandbox := start(t, e, base)
 			output(t, sandbox, "sleep 1000 & true")
-			if err := sandbox.Close(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, sandbox.Close(t.Context()))
 			if _, err := cli.ContainerInspect(t.Context(), sandbox.Name()); !errdefs.IsNotFound(err) {
 				t.Errorf("after Close: %v", err)
 			}
@@ -158,9 +150,7 @@ func podman(t *testing.T) *client.Client {
 	service.Stdout, service.Stderr = &log, &log
 	service.Dir = dir // conmon writes a file here when a container runs out of memory
 	service.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := service.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, service.Start())
 	t.Cleanup(func() {
 		_ = service.Process.Signal(syscall.SIGTERM) // it may have ended
 		_ = service.Wait()
@@ -169,14 +159,8 @@ func podman(t *testing.T) *client.Client {
 		}
 	})
 	cli, err := client.NewClientWithOpts(client.WithHost(socket), client.WithAPIVersionNegotiation())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := cli.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, cli.Close()) })
 	waitFor(t, 2*time.Minute, "podman answers", func() bool {
 		_, err := cli.Ping(t.Context())
 		return err == nil
@@ -207,14 +191,10 @@ network_config_dir = %[4]q
 	storage := fmt.Sprintf("[storage]\ndriver = \"overlay\"\ngraphroot = %q\nrunroot = %q\n"+
 		"[storage.options.overlay]\nskip_mount_home = \"true\"\n", dir+"/root", dir+"/run")
 	for name, text := range map[string]string{"containers.conf": conf, "storage.conf": storage} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	for _, name := range []string{"tmp", "net"} {
-		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o700))
 	}
 	return []string{
 		"CONTAINERS_CONF=" + dir + "/containers.conf", "CONTAINERS_STORAGE_CONF=" + dir + "/storage.conf",
@@ -225,18 +205,13 @@ network_config_dir = %[4]q
 func copyImage(t *testing.T, from, to *client.Client) {
 	t.Helper()
 	image, err := from.ImageSave(t.Context(), []string{dockertest.BaseImage})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer image.Close()
 	loaded, err := to.ImageLoad(t.Context(), image)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer loaded.Body.Close()
-	if _, err := io.Copy(io.Discard, loaded.Body); err != nil {
-		t.Fatal(err)
-	}
+	_, err = io.Copy(io.Discard, loaded.Body)
+	require.NoError(t, err)
 }
 
 // noSystemd matches a line that podman logs for every container on a machine without
@@ -248,9 +223,7 @@ var noSystemd = regexp.MustCompile(`(?m)^.*unable to get systemd connection.*\n`
 func hasProcesses(t *testing.T, dir string) bool {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return slices.ContainsFunc(files, func(file string) bool {
 		args, err := os.ReadFile(file)
 		return err == nil && bytes.Contains(args, []byte(dir+"/"))
@@ -261,9 +234,7 @@ func hasProcesses(t *testing.T, dir string) bool {
 func unmount(t *testing.T, dir string) {
 	t.Helper()
 	f, err := os.Open("/proc/self/mountinfo")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	var targets []string
 	for lines := bufio.NewScanner(f); lines.Scan(); {

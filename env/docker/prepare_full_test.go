@@ -12,6 +12,7 @@ import (
 	"github.com/minibench/mini/env/docker"
 	"github.com/minibench/mini/env/docker/dockertest"
 	"github.com/minibench/mini/env/docker/imagestore"
+	"github.com/minibench/mini/internal/require"
 )
 
 // Engines take seconds to measure their images, which both tests need.
@@ -33,9 +34,7 @@ func TestPrunePrepared(t *testing.T) {
 			return note, errors.Join(err, exitError(res))
 		},
 	}}
-	if err := start(t, e, c).Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, start(t, e, c).Close(t.Context()))
 	p, err := e.Images().Prune(t.Context(), []imagestore.Request{{Ref: name}}, false)
 	if err != nil || len(p.Images) != 1 || p.Images[0].Removed || p.Images[0].Base != name {
 		t.Errorf("%v, %+v", err, p)

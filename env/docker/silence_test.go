@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,6 +23,8 @@ import (
 
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/helper"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 // muteTransport is an http.RoundTripper for an engine that answers no request, except
@@ -45,9 +49,7 @@ func newMuteEngine(t *testing.T, ping func(context.Context) error) *Engine {
 	var transport http.Transport
 	transport.RegisterProtocol("http", roundTripper(muteTransport))
 	cli, err := client.NewClientWithOpts(client.WithHTTPClient(&http.Client{Transport: &timeoutTransport{next: &transport, heartbeat: h}}), client.WithVersion("1.44"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return &Engine{api: cli, heartbeat: h, cfg: EngineConfig{PullTimeout: 5 * time.Minute}, openContainers: map[*Container]struct{}{}}
 }
 
@@ -136,9 +138,7 @@ func TestUnansweredRequest(t *testing.T) {
 				if took := time.Since(started); !errors.Is(err, tt.want) || took > tt.waitFor {
 					t.Errorf("after %s: %v, want %v within %s", took, err, tt.want, tt.waitFor)
 				}
-				if err := engineError(t.Context(), env.StartFailed, "ask", err); status(err) != env.DaemonUnavailable {
-					t.Errorf("%v, want DaemonUnavailable", err)
-				}
+				assert.Equal(t, env.DaemonUnavailable, status(engineError(t.Context(), env.StartFailed, "ask", err)))
 				e.heartbeat.close()
 			})
 		})
@@ -161,12 +161,9 @@ func TestLateAttach(t *testing.T) {
 			time.Sleep(time.Minute)
 			return types.NewHijackedResponse(clientConn, ""), nil
 		})
-		if !errors.Is(err, errNoHeartbeat) {
-			t.Errorf("%v, want the loss of the engine", err)
-		}
-		if _, err := engineConn.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-			t.Errorf("the connection ended with %v, want it closed", err)
-		}
+		assert.ErrorIs(t, err, errNoHeartbeat)
+		_, err = engineConn.Read(make([]byte, 1))
+		assert.ErrorIs(t, err, io.EOF, "the connection ended")
 		e.heartbeat.close()
 	})
 }
@@ -189,27 +186,116 @@ func TestEngineBehindTLS(t *testing.T) {
 	defer s.Close()
 	dir := t.TempDir()
 	key, err := x509.MarshalPKCS8PrivateKey(s.TLS.Certificates[0].PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for name, block := range map[string]*pem.Block{
 		"ca.pem": {Type: "CERTIFICATE", Bytes: s.Certificate().Raw}, "cert.pem": {Type: "CERTIFICATE", Bytes: s.Certificate().Raw},
 		"key.pem": {Type: "PRIVATE KEY", Bytes: key},
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600))
 	}
 	t.Setenv("DOCKER_CERT_PATH", dir)
 	t.Setenv("DOCKER_TLS_VERIFY", "1")
 	e, err := Open(t.Context(), EngineConfig{Host: "tcp://" + s.Listener.Addr().String()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if d, err := e.Describe(t.Context()); err != nil || d.CPUs != 7 {
 		t.Errorf("%+v, %v", d, err)
 	}
-	if err := e.Close(); err != nil {
-		t.Error(err)
+	assert.NoError(t, e.Close())
+}
+
+// silent is the ping of an engine that accepts connections but does not answer.
+func silent(ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func TestHeartbeat(t *testing.T) {
+	for name, tt := range map[string]struct {
+		ping  func(context.Context) error
+		bytes time.Duration // interval at which a container sends data; 0 means never
+		lost  bool
+	}{
+		"frozen":                         {ping: silent, lost: true},
+		"out of reach":                   {ping: func(context.Context) error { return syscall.EHOSTUNREACH }, lost: true},
+		"alive":                          {ping: func(context.Context) error { return nil }},
+		"slow, but containers send data": {ping: silent, bytes: time.Second},
+		"its socket was removed":         {ping: func(context.Context) error { return fmt.Errorf("dial: %w", syscall.ENOENT) }},
+		"refuses new connections":        {ping: func(context.Context) error { return fmt.Errorf("dial: %w", syscall.ECONNREFUSED) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHeartbeat(4*time.Second, tt.ping, func(context.Context) {})
+				lost := make(chan error, 1)
+				started := time.Now()
+				leave := h.watch(t.Context(), func(err error) { lost <- err })
+				var data <-chan time.Time
+				if tt.bytes > 0 {
+					tick := time.NewTicker(tt.bytes)
+					defer tick.Stop()
+					data = tick.C
+				}
+				wait := time.After(time.Minute)
+				for waiting := true; waiting; {
+					select {
+					case <-data:
+						h.markAlive()
+					case err := <-lost:
+						waiting = false
+						e, ok := errors.AsType[*env.Error](err)
+						if took := time.Since(started); !tt.lost || !ok || e.Status != env.DaemonUnavailable || took > 5*time.Second {
+							t.Errorf("after %s: lost: %v", took, err)
+						}
+					case <-wait:
+						waiting = false
+						if tt.lost {
+							t.Error("not lost after a minute")
+						}
+					}
+				}
+				leave()
+				h.close()
+			})
+		})
+	}
+}
+
+// TestHeartbeatOfShortWaits: most commands end before the first interval, and the
+// engine is not pinged.
+func TestHeartbeatOfShortWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pings := 0
+		h := newHeartbeat(4*time.Second, func(context.Context) error { pings++; return nil }, func(context.Context) {})
+		for range 1000 {
+			leave := h.watch(t.Context(), func(err error) { t.Errorf("lost: %v", err) })
+			time.Sleep(heartbeatInterval / 2)
+			leave()
+		}
+		h.close()
+		assert.Equal(t, 0, pings, "pings")
+	})
+}
+
+// TestPause: a pause starts once, and counts as recent until resumeGrace after its end.
+func TestPause(t *testing.T) {
+	var p pauseState
+	now := time.Now()
+	for _, tt := range []struct {
+		after           time.Duration
+		paused          bool
+		lasted          time.Duration
+		started, recent bool
+	}{
+		{0, false, 0, false, false},
+		{time.Second, true, 0, true, true},
+		{time.Minute, true, time.Minute, false, true},
+		{time.Second, false, 0, false, true},
+		{resumeGrace, false, 0, false, false},
+		{time.Hour, true, 0, true, true},
+	} {
+		now = now.Add(tt.after)
+		lasted, started := p.update(tt.paused, now)
+		if recent := p.wasPausedRecently(now); lasted != tt.lasted || started != tt.started || recent != tt.recent {
+			t.Errorf("%+v: lasted %s, news %v, recent %v", tt, lasted, started, recent)
+		}
 	}
 }

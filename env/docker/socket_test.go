@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -9,20 +10,22 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/docker/docker/api/types"
+	"github.com/docker/docker/pkg/stdcopy"
 
 	"github.com/minibench/mini/env/helper"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 // newTestConn returns a socketConn, and the engine's end of its attached stream.
 func newTestConn(t *testing.T) (c *socketConn, engine net.Conn) {
 	t.Helper()
 	socket, err := newHostSocket(filepath.Join(shortDir(t), "x"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	clientEnd, engineEnd := net.Pipe()
 	stderr := &helper.StderrBuffer{}
 	a := &attachment{
@@ -34,9 +37,8 @@ func newTestConn(t *testing.T) (c *socketConn, engine net.Conn) {
 		_ = c.Close()
 		_ = engineEnd.Close()
 		c.wait()
-		if _, err := os.Stat(socket.dir); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("the socket's directory is left: %v", err)
-		}
+		_, err := os.Stat(socket.dir)
+		assert.ErrorIs(t, err, os.ErrNotExist, "the socket's directory is left")
 	})
 	return c, engineEnd
 }
@@ -45,9 +47,7 @@ func newTestConn(t *testing.T) (c *socketConn, engine net.Conn) {
 func shortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "m") //nolint:usetesting // the path of t.TempDir is too long
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
 }
@@ -56,9 +56,7 @@ func shortDir(t *testing.T) string {
 func connectHelper(t *testing.T, c *socketConn) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("unix", filepath.Join(c.socket.dir, socketName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	<-c.chosen
 	return conn
@@ -75,31 +73,9 @@ func stdoutFrame(text string) []byte {
 func read(t *testing.T, r io.Reader, n int) string {
 	t.Helper()
 	buf := make([]byte, n)
-	if _, err := io.ReadFull(r, buf); err != nil {
-		t.Fatal(err)
-	}
+	_, err := io.ReadFull(r, buf)
+	require.NoError(t, err)
 	return string(buf)
-}
-
-func TestHostSocket(t *testing.T) {
-	c, engine := newTestConn(t)
-	go func() { _, _ = c.Write([]byte("setup")) }() // before the helper has connected
-	if got := read(t, engine, 5); got != "setup" {
-		t.Errorf("the attached stream had %q", got)
-	}
-	conn := connectHelper(t, c)
-	if _, err := conn.Write([]byte("hello")); err != nil {
-		t.Fatal(err)
-	}
-	if got := read(t, c, 5); got != "hello" {
-		t.Errorf("read %q", got)
-	}
-	if _, err := c.Write([]byte("run")); err != nil {
-		t.Fatal(err)
-	}
-	if got := read(t, conn, 3); got != "run" {
-		t.Errorf("the helper read %q", got)
-	}
 }
 
 // TestHostSocketAcceptsOneConn: after the helper has connected, no other process can.
@@ -114,33 +90,15 @@ func TestHostSocketAcceptsOneConn(t *testing.T) {
 	}
 }
 
-func TestAttachedStream(t *testing.T) {
-	c, engine := newTestConn(t)
-	go func() { _, _ = engine.Write(stdoutFrame("hello, and more")) }()
-	if got := read(t, c, 15); got != "hello, and more" {
-		t.Errorf("read %q", got)
-	}
-	go func() { _, _ = engine.Write(stdoutFrame("again")) }()
-	if got := read(t, c, 5); got != "again" {
-		t.Errorf("read %q", got)
-	}
-	go func() { _, _ = c.Write([]byte("run")) }()
-	if got := read(t, engine, 3); got != "run" {
-		t.Errorf("the attached stream had %q", got)
-	}
-}
-
 // TestDataOnUnusedStream: after the helper has connected to the socket, data on the
 // attached stream is a protocol violation, because a command must have written it.
 func TestDataOnUnusedStream(t *testing.T) {
 	c, engine := newTestConn(t)
 	connectHelper(t, c)
-	if _, err := engine.Write(stdoutFrame("forged")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Read(make([]byte, 10)); !errors.Is(err, helper.ErrFrame) {
-		t.Errorf("read gives %v", err)
-	}
+	_, err := engine.Write(stdoutFrame("forged"))
+	require.NoError(t, err)
+	_, err = c.Read(make([]byte, 10))
+	assert.ErrorIs(t, err, helper.ErrFrame)
 }
 
 // TestEndOfAttachedStream: the helper's last data is read after the end of the attached
@@ -150,16 +108,12 @@ func TestEndOfAttachedStream(t *testing.T) {
 	t.Parallel()
 	c, engine := newTestConn(t)
 	conn := connectHelper(t, c)
-	if _, err := conn.Write([]byte("last")); err != nil {
-		t.Fatal(err)
-	}
+	_, err := conn.Write([]byte("last"))
+	require.NoError(t, err)
 	_ = engine.Close()
-	if got := read(t, c, 4); got != "last" {
-		t.Errorf("read %q", got)
-	}
-	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("read gives %v", err)
-	}
+	assert.Equal(t, "last", read(t, c, 4))
+	_, err = c.Read(make([]byte, 1))
+	assert.ErrorIs(t, err, os.ErrDeadlineExceeded)
 }
 
 // TestDisableSockets: sockets are disabled if an engine's error mentions their
@@ -181,10 +135,58 @@ func TestDisableSockets(t *testing.T) {
 	if s.disableOnError(errors.New(socket.dir)) || s.open() != nil {
 		t.Error("sockets are not disabled")
 	}
-	if err := s.close(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, s.close())
 	if left, _ := filepath.Glob(filepath.Join(os.Getenv("TMPDIR"), "*")); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
+}
+
+// multiplexed returns parts, alternately of stdout and stderr, as the engine
+// multiplexes them.
+func multiplexed(t testing.TB, parts ...string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	streams := []io.Writer{stdcopy.NewStdWriter(&b, stdcopy.Stdout), stdcopy.NewStdWriter(&b, stdcopy.Stderr)}
+	for i, p := range parts {
+		_, err := streams[i%2].Write([]byte(p))
+		require.NoError(t, err)
+	}
+	return b.Bytes()
+}
+
+func TestDemuxReader(t *testing.T) {
+	whole := multiplexed(t, "out", "err", "", "more err", "put", "", "!")
+	for n := range len(whole) + 1 {
+		stderr := &helper.StderrBuffer{}
+		got, err := io.ReadAll(&demuxReader{source: iotest.OneByteReader(bytes.NewReader(whole[:n])), stderr: stderr})
+		if n == len(whole) && (err != nil || string(got) != "output!" || stderr.String() != "errmore err") {
+			t.Errorf("output %q, errors %q, %v", got, stderr, err)
+		}
+		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("cut at %d: %v", n, err)
+		}
+	}
+	_, err := io.ReadAll(&demuxReader{source: bytes.NewReader([]byte{3, 0, 0, 0, 0, 0, 0, 1, 'x'}), stderr: io.Discard})
+	assert.Error(t, err, "a stream that is neither stdout nor stderr was accepted")
+}
+
+// FuzzDemuxReader compares demuxReader with Docker's package stdcopy.
+func FuzzDemuxReader(f *testing.F) {
+	f.Add(multiplexed(f, "out", "err", "put"))
+	f.Add([]byte{1, 0, 0, 0, 0, 0, 0, 9, 'x'})
+	f.Add([]byte{2, 0, 0, 0, 255, 255, 255, 255})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var out, errs, want, wantErrs bytes.Buffer
+		d := &demuxReader{source: bytes.NewReader(data), stderr: &errs}
+		_, err := io.Copy(&out, d)
+		if len(data) > 4 && data[4] > 0 {
+			return // stdcopy allocates as much memory as the header says
+		}
+		if _, stdcopyErr := stdcopy.StdCopy(&want, &wantErrs, bytes.NewReader(data)); stdcopyErr != nil || err != nil {
+			return // stdcopy does not report every truncated stream
+		}
+		if !bytes.Equal(out.Bytes(), want.Bytes()) || !bytes.Equal(errs.Bytes(), wantErrs.Bytes()) {
+			t.Errorf("output %q, errors %q; want %q, %q", &out, &errs, &want, &wantErrs)
+		}
+	})
 }

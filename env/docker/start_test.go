@@ -3,6 +3,7 @@ package docker_test
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,6 +12,8 @@ import (
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/docker"
 	"github.com/minibench/mini/env/docker/dockertest"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 // imageWithoutBash builds an image from the small image without bash, and removes it
@@ -21,30 +24,21 @@ func imageWithoutBash(t *testing.T) string {
 	created, err := cli.ContainerCreate(t.Context(),
 		&container.Config{Image: dockertest.Small(t), Cmd: []string{"rm", "-f", "/bin/bash"}},
 		&container.HostConfig{NetworkMode: "none"}, nil, nil, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
-		if err := cli.ContainerRemove(context.WithoutCancel(t.Context()), created.ID, container.RemoveOptions{Force: true}); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, cli.ContainerRemove(context.WithoutCancel(t.Context()), created.ID, container.RemoveOptions{Force: true}))
 	})
 	ended, failed := cli.ContainerWait(t.Context(), created.ID, container.WaitConditionNextExit)
-	if err := cli.ContainerStart(t.Context(), created.ID, container.StartOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cli.ContainerStart(t.Context(), created.ID, container.StartOptions{}))
 	select {
 	case r := <-ended:
-		if r.StatusCode != 0 {
-			t.Fatalf("rm ended with %d", r.StatusCode)
-		}
+		require.Equal(t, 0, r.StatusCode, "rm ended")
 	case err := <-failed:
 		t.Fatal(err)
 	}
 	const ref = "mini-test-sh"
-	if _, err := cli.ContainerCommit(t.Context(), created.ID, container.CommitOptions{Reference: ref, Changes: []string{"CMD []"}}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = cli.ContainerCommit(t.Context(), created.ID, container.CommitOptions{Reference: ref, Changes: []string{"CMD []"}})
+	require.NoError(t, err)
 	removeImageOnCleanup(t, ref)
 	return ref
 }
@@ -125,4 +119,78 @@ func asError(err error) *env.Error {
 		return e
 	}
 	return &env.Error{}
+}
+
+// TestHelperConnections: the helper connects to the host socket, or uses the attached
+// stream if no socket can be created.
+func TestHelperConnections(t *testing.T) {
+	image := dockertest.Image(t)
+	local := strings.HasPrefix(dockertest.Client(t).DaemonHost(), "unix://")
+	for name, tt := range map[string]struct {
+		noSocket   bool
+		wantSocket bool
+	}{
+		"the shortcut":   {wantSocket: local},
+		"none to be had": {noSocket: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e, err := docker.Open(t.Context(), docker.EngineConfig{HelperDir: dockertest.HelperDir(t)})
+			require.NoError(t, err)
+			defer e.Close()
+			if tt.noSocket {
+				e.SetSocketDir(filepath.Join(t.TempDir(), "none"))
+			}
+			sandbox, err := e.Start(t.Context(), docker.Config{Image: image})
+			require.NoError(t, err)
+			defer sandbox.Close(t.Context())
+			assert.Equal(t, tt.wantSocket, sandbox.UsesSocket(), "the helper uses the socket")
+			res, err := sandbox.Execute(t.Context(), env.Command{Script: "ls -A /.mini-meeting; echo x >/.mini-meeting/s && echo written"})
+			require.NoError(t, err)
+			if text := string(res.Output); strings.Contains(text, "written") || tt.wantSocket && !strings.Contains(text, "bash: line 1: ") {
+				t.Errorf("a command in the socket's directory prints %q", text)
+			}
+		})
+	}
+}
+
+// A container of root runs commands as other users, also with set-uid programs disabled.
+func TestCommandUser(t *testing.T) {
+	e := dockertest.Engine(t)
+	sandbox, err := e.Start(t.Context(), docker.Config{Image: dockertest.Image(t), User: "0:0", Env: map[string]string{"SHARED": "yes"}})
+	require.NoError(t, err)
+	defer sandbox.Close(t.Context())
+	run := func(user, script string) env.Result {
+		t.Helper()
+		res, err := sandbox.Execute(t.Context(), env.Command{Script: script, User: user})
+		require.NoError(t, err)
+		return res
+	}
+	if res := run("", "groupadd -g 77 team && useradd -m -u 1234 -G team app && id -u"); res.ExitCode != 0 || string(res.Output) != "0\n" {
+		t.Fatalf("%s", res.Output)
+	}
+	for _, tt := range []struct{ user, want string }{
+		{"", "0 0 0 /root yes"},
+		{"app", "1234 1234 1234 77 /home/app yes"},
+		{"1234", "1234 1234 1234 77 /home/app yes"},
+		{"app:team", "1234 77 77 /home/app yes"},
+		{"app:5", "1234 5 5 /home/app yes"},
+		{"4321", "4321 0 0 /root yes"},
+	} {
+		if res := run(tt.user, `echo $(id -u) $(id -g) $(id -G) $HOME $SHARED > /dev/stdout`); strings.TrimSpace(string(res.Output)) != tt.want {
+			t.Errorf("%q: %q, want %q", tt.user, res.Output, tt.want)
+		}
+	}
+	if res := run("app", "touch /root/x || cat /etc/shadow || kill -KILL 1"); res.ExitCode == 0 {
+		t.Errorf("a user has the rights of root: %s", res.Output)
+	}
+	for _, unknown := range []string{"nobody-here", "app:nothing", "0x1"} {
+		assert.Contains(t, run(unknown, "true").Failure, unknown)
+	}
+	// A command may replace the file by a pipe, which must not block the helper.
+	if res := run("", "mv /etc/passwd /etc/old && mkfifo /etc/passwd"); res.ExitCode != 0 {
+		t.Fatalf("%s", res.Output)
+	}
+	if res := run("app", "true"); res.Failure == "" {
+		t.Error("a user was found in a pipe")
+	}
 }

@@ -22,6 +22,8 @@ import (
 
 	"github.com/minibench/mini/env/docker"
 	"github.com/minibench/mini/env/docker/dockertest"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 // TestSweep uses an engine of its own, because other tests sweep the machine's engine.
@@ -44,28 +46,21 @@ type engineObjects struct {
 
 func newEngineObjects(t *testing.T, d *dockertest.Daemon) *engineObjects {
 	c := d.Client()
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { assert.NoError(t, c.Close()) })
 	return &engineObjects{t: t, cli: c}
 }
 
 func (m *engineObjects) container(name string, labels map[string]string) string {
 	m.t.Helper()
 	_, err := m.cli.ContainerCreate(m.t.Context(), &container.Config{Image: dockertest.SmallImage, Cmd: []string{"true"}, Labels: labels}, nil, nil, nil, name)
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	require.NoError(m.t, err)
 	return "container " + name
 }
 
 func (m *engineObjects) volume(name string, labels map[string]string) string {
 	m.t.Helper()
-	if _, err := m.cli.VolumeCreate(m.t.Context(), volume.CreateOptions{Name: name, Labels: labels}); err != nil {
-		m.t.Fatal(err)
-	}
+	_, err := m.cli.VolumeCreate(m.t.Context(), volume.CreateOptions{Name: name, Labels: labels})
+	require.NoError(m.t, err)
 	return "volume " + name
 }
 
@@ -82,16 +77,12 @@ func (m *engineObjects) list() []string {
 	m.t.Helper()
 	var found []string
 	containers, err := m.cli.ContainerList(m.t.Context(), container.ListOptions{All: true})
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	require.NoError(m.t, err)
 	for _, c := range containers {
 		found = append(found, "container "+strings.TrimPrefix(c.Names[0], "/"))
 	}
 	volumes, err := m.cli.VolumeList(m.t.Context(), volume.ListOptions{})
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	require.NoError(m.t, err)
 	for _, v := range volumes.Volumes {
 		found = append(found, "volume "+v.Name)
 	}
@@ -113,20 +104,14 @@ func namesOf(left []docker.Leftover) []string {
 func ownerLabel(t *testing.T, m *engineObjects, p *process) (label string, other func(field string, value any) string) {
 	t.Helper()
 	c, err := m.cli.ContainerInspect(t.Context(), p.container)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	label = c.Config.Labels["mini.owner"]
 	return label, func(field string, value any) string {
 		var o map[string]any
-		if err := json.Unmarshal([]byte(label), &o); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal([]byte(label), &o))
 		o[field] = value
 		b, err := json.Marshal(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return string(b)
 	}
 }
@@ -224,9 +209,7 @@ func sweepInUse(t *testing.T, d *dockertest.Daemon, p *process) {
 	createUser := func(name string, volume string, labels map[string]string) {
 		_, err := m.cli.ContainerCreate(t.Context(), &container.Config{Image: dockertest.SmallImage, Cmd: []string{"true"}, Labels: labels},
 			&container.HostConfig{Mounts: []mount.Mount{{Type: mount.TypeVolume, Source: volume, Target: "/v"}}}, nil, nil, name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	m.volume("of-the-user", dead)
 	createUser("users-own", "of-the-user", nil)
@@ -257,9 +240,7 @@ func concurrentSweeps(t *testing.T, d *dockertest.Daemon, p *process) {
 			return err
 		})
 	}
-	if err := makers.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, makers.Wait())
 	var g errgroup.Group
 	lists := make([][]docker.Leftover, 2)
 	for i, e := range []*docker.Engine{first, second} {
@@ -268,13 +249,9 @@ func concurrentSweeps(t *testing.T, d *dockertest.Daemon, p *process) {
 			return err
 		})
 	}
-	if err := g.Wait(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, g.Wait())
 	// Sometimes the engine reports the same removal to both.
-	if both := namesOf(slices.Concat(lists...)); len(slices.Compact(both)) != leftovers {
-		t.Errorf("%d were said to be removed, want %d", len(slices.Compact(both)), leftovers)
-	}
+	assert.Equal(t, leftovers, len(slices.Compact(namesOf(slices.Concat(lists...)))), "said to be removed")
 	for _, name := range m.list() {
 		if strings.HasPrefix(name, "container left-") {
 			t.Errorf("%s is still there", name)

@@ -15,6 +15,7 @@ import (
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/envtest"
 	"github.com/minibench/mini/env/process"
+	"github.com/minibench/mini/internal/assert"
 )
 
 // TestMemory holds Memory to the conformance suite, with bash as its shell.
@@ -77,12 +78,10 @@ func TestMemoryClose(t *testing.T) {
 		<-started
 		_ = m.Close(context.Background())
 	}()
-	if _, err := m.Execute(t.Context(), env.Command{}); !errors.Is(err, env.ErrClosed) {
-		t.Errorf("the command that ran: %v", err)
-	}
-	if _, err := m.Execute(t.Context(), env.Command{}); !errors.Is(err, env.ErrClosed) {
-		t.Errorf("the next command: %v", err)
-	}
+	_, err := m.Execute(t.Context(), env.Command{})
+	assert.ErrorIs(t, err, env.ErrClosed, "the command that ran")
+	_, err = m.Execute(t.Context(), env.Command{})
+	assert.ErrorIs(t, err, env.ErrClosed, "the next command")
 }
 
 // A command reaches its timeout; a script without an output is unknown.

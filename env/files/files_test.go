@@ -17,6 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/minibench/mini/env/files"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 // describe returns the preserved properties of every file below dir.
@@ -49,30 +51,20 @@ func describe(t *testing.T, dir string) map[string]string {
 		seen[strings.TrimPrefix(path, dir+"/")] = description
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return seen
 }
 
 func write(t *testing.T, path, content string, mode fs.FileMode) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(path, mode); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+	require.NoError(t, os.Chmod(path, mode))
 }
 
 func link(t *testing.T, target, path string) {
 	t.Helper()
-	if err := os.Symlink(target, path); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink(target, path))
 }
 
 // TestRoundTrip packs and unpacks a tree with unusual files.
@@ -96,20 +88,14 @@ func TestRoundTrip(t *testing.T) {
 		bytes[i] = byte(rand.Uint32())
 	}
 	write(t, from+"/large", string(bytes), 0o644)
-	if err := os.Mkdir(from+"/empty folder", 0o701); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(from+"/empty folder", 0o701))
 	link(t, "plain", from+"/link")
 	link(t, "no such place", from+"/dangling")
 	link(t, "/etc/passwd", from+"/outside")
 	link(t, "..hidden", from+"/to a folder")
 	past := time.Unix(1_000_000_000, 0)
-	if err := os.Chtimes(from+"/plain", past, past); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(from+"/sealed", 0o555); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chtimes(from+"/plain", past, past))
+	require.NoError(t, os.Chmod(from+"/sealed", 0o555))
 	want := describe(t, from)
 	if len(want) < 20 {
 		t.Fatalf("only %d files to pack", len(want))
@@ -126,12 +112,8 @@ func TestRoundTrip(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			to := t.TempDir()
 			old(to)
-			if err := files.Unpack(packed(t, from), to, files.Limits{AllowOutsideLinks: true}); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(want, describe(t, to+"/tree")); diff != "" {
-				t.Errorf("tree differs (-packed +unpacked):\n%.4000s", diff)
-			}
+			require.NoError(t, files.Unpack(packed(t, from), to, files.Limits{AllowOutsideLinks: true}))
+			assert.NoDiff(t, cmp.Diff(want, describe(t, to+"/tree")), "tree differs (-packed +unpacked)")
 			if content, err := os.ReadFile(to + "/elsewhere"); err == nil && string(content) != "kept" {
 				t.Errorf("a link was written through: %q", content)
 			}
@@ -142,9 +124,7 @@ func TestRoundTrip(t *testing.T) {
 func packed(t *testing.T, path string) io.Reader {
 	t.Helper()
 	var tree bytes.Buffer
-	if err := files.Pack(&tree, path); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, files.Pack(&tree, path))
 	return &tree
 }
 
@@ -164,13 +144,9 @@ func TestPackOne(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want the name %q", path, h, err, want)
 		}
 	}
-	if err := files.Pack(io.Discard, dir+"/none"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("missing: %v, want fs.ErrNotExist", err)
-	}
+	assert.ErrorIs(t, files.Pack(io.Discard, dir+"/none"), fs.ErrNotExist)
 	broken := errors.New("no more room")
-	if err := files.Pack(failing{broken}, dir); !errors.Is(err, broken) {
-		t.Errorf("error %v, want the writer's", err)
-	}
+	assert.ErrorIs(t, files.Pack(failing{broken}, dir), broken)
 }
 
 type failing struct{ err error }
@@ -194,19 +170,14 @@ func forged(t *testing.T, entries ...entry) io.Reader {
 		if e.Mode == 0 {
 			e.Mode = 0o644
 		}
-		if err := w.WriteHeader(&e.Header); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.WriteString(w, e.content); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.WriteHeader(&e.Header))
+		_, err := io.WriteString(w, e.content)
+		require.NoError(t, err)
 	}
 	if err := w.Flush(); err != nil { // the content is shorter than Size
 		return &stream
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Close())
 	return &stream
 }
 
@@ -269,18 +240,14 @@ func TestHostileStreams(t *testing.T) {
 			link(t, outside, dir+"/old")
 			before := describe(t, outside)
 			err := files.Unpack(forged(t, entries...), dir, files.Limits{Entries: 5, Bytes: 1000})
-			if !errors.Is(err, files.ErrRefused) {
-				t.Errorf("error %v, want ErrRefused", err)
-			}
+			assert.ErrorIs(t, err, files.ErrRefused)
 			after := describe(t, outside)
 			for path := range after {
 				if strings.HasPrefix(path, "dir/") && before[path] == "" {
 					delete(after, path) // unpacked before the error
 				}
 			}
-			if diff := cmp.Diff(before, after); diff != "" {
-				t.Errorf("existing files have changed (-before +after):\n%s", diff)
-			}
+			assert.NoDiff(t, cmp.Diff(before, after), "existing files have changed (-before +after)")
 			noTemporary(t, dir)
 		})
 	}
@@ -298,9 +265,7 @@ func noTemporary(t *testing.T, dir string) {
 func TestHardLinks(t *testing.T) {
 	dir := t.TempDir()
 	stream := forged(t, file("a/x"), entry{Header: tar.Header{Name: "b/y", Typeflag: tar.TypeLink, Linkname: "a/x"}})
-	if err := files.Unpack(stream, dir, files.Limits{}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, files.Unpack(stream, dir, files.Limits{}))
 	x, err1 := os.Stat(dir + "/a/x")
 	y, err2 := os.Stat(dir + "/b/y")
 	if err1 != nil || err2 != nil || !os.SameFile(x, y) {
@@ -316,15 +281,11 @@ func TestTruncated(t *testing.T) {
 	write(t, from+"/a", strings.Repeat("a", 700), 0o644)
 	write(t, from+"/b", strings.Repeat("b", 700), 0o644)
 	whole, err := io.ReadAll(packed(t, from))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := describe(t, from)
 	for n := 0; n <= len(whole)-1024; n += 8 { // the end mark is 1024 bytes, and blocks end at a multiple of 8
 		to := t.TempDir()
-		if err := files.Unpack(bytes.NewReader(whole[:n]), to, files.Limits{}); err == nil {
-			t.Errorf("%d of %d bytes were unpacked without an error", n, len(whole))
-		}
+		assert.Error(t, files.Unpack(bytes.NewReader(whole[:n]), to, files.Limits{}), "%d of %d bytes were unpacked", n, len(whole))
 		for path, description := range describe(t, to) {
 			name, _ := strings.CutPrefix(path, "d/")
 			if path != "d" && description != want[name] {
@@ -337,13 +298,9 @@ func TestTruncated(t *testing.T) {
 // FuzzUnpack: no stream changes files outside the directory.
 func FuzzUnpack(f *testing.F) {
 	dir := f.TempDir()
-	if err := os.WriteFile(dir+"/x", []byte("x"), 0o600); err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, os.WriteFile(dir+"/x", []byte("x"), 0o600))
 	var stream bytes.Buffer
-	if err := files.Pack(&stream, dir); err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, files.Pack(&stream, dir))
 	f.Add(stream.Bytes())
 	f.Add(make([]byte, 1024))
 	f.Fuzz(func(t *testing.T, stream []byte) {

@@ -1,6 +1,7 @@
 package helper_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,8 @@ import (
 
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/helper"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 // script is the helper's side of a session, after the handshake and the Run frame of
@@ -57,9 +60,7 @@ func connectFake(t *testing.T, cfg helper.ClientConfig, hello string, play func(
 	go func() {
 		defer close(done)
 		s := &fake{t, helperConn}
-		if f := s.receive(); f.Kind != helper.KindSetup {
-			t.Errorf("first frame is %q, want a setup", f.Kind)
-		}
+		assert.Equal(t, helper.KindSetup, s.receive().Kind, "first frame")
 		s.send(helper.KindHello, 0, hello)
 		if play != nil {
 			play(s)
@@ -69,9 +70,7 @@ func connectFake(t *testing.T, cfg helper.ClientConfig, hello string, play func(
 	c, err := helper.Dial(t.Context(), clientConn, cfg)
 	t.Cleanup(func() {
 		if c != nil {
-			if err := c.Close(); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, c.Close())
 		}
 		_ = helperConn.Close()
 		<-done
@@ -150,16 +149,12 @@ func TestInvalidFrames(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, err := connectFake(t, helper.ClientConfig{}, goodHello, func(s *fake) { tt.play(s, s.receive()) })
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := c.Execute(t.Context(), env.Command{Script: "x"}); !errors.Is(err, tt.want) {
-				t.Errorf("err = %v, want %v", err, tt.want)
-			}
+			require.NoError(t, err)
+			_, err = c.Execute(t.Context(), env.Command{Script: "x"})
+			assert.ErrorIs(t, err, tt.want)
 			// A closed connection stays closed.
-			if _, err := c.Execute(t.Context(), env.Command{Script: "x"}); !errors.Is(err, tt.want) {
-				t.Errorf("next command: err = %v, want %v", err, tt.want)
-			}
+			_, err = c.Execute(t.Context(), env.Command{Script: "x"})
+			assert.ErrorIs(t, err, tt.want, "next command")
 		})
 	}
 }
@@ -168,9 +163,7 @@ func TestFrameBetweenCommandsIsRefused(t *testing.T) {
 	for name, kind := range map[string]helper.Kind{"output": helper.KindOutput, "exit": helper.KindExit} {
 		t.Run(name, func(t *testing.T) {
 			c, err := connectFake(t, helper.ClientConfig{}, goodHello, func(s *fake) { s.send(kind, 1, `{}`) })
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			deadline := time.NewTimer(10 * time.Second)
 			defer deadline.Stop()
 			tick := time.NewTicker(time.Millisecond)
@@ -182,9 +175,8 @@ func TestFrameBetweenCommandsIsRefused(t *testing.T) {
 					t.Fatal("the client did not notice the forged frame")
 				}
 			}
-			if _, err := c.Execute(t.Context(), env.Command{Script: "x"}); !errors.Is(err, helper.ErrFrame) {
-				t.Errorf("err = %v, want ErrFrame", err)
-			}
+			_, err = c.Execute(t.Context(), env.Command{Script: "x"})
+			assert.ErrorIs(t, err, helper.ErrFrame)
 		})
 	}
 }
@@ -200,13 +192,9 @@ func TestResult(t *testing.T) {
 		s.send(helper.KindOutput, f.ID, "yz")
 		s.exit(f.ID, helper.Exit{Result: env.Result{ExitCode: 137, Signal: 9, Truncated: true, Head: 2, Bytes: 100, Chars: 90, OOMKilled: 1, Duration: 1 << 60}})
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	r, err := c.Execute(t.Context(), env.Command{Script: "echo", OutputLimit: 5})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if string(r.Output) != "abyz" || r.Head != 2 || !r.Truncated || r.Bytes != 100 || r.Chars != 90 || r.ExitCode != 137 || r.Signal != 9 || r.OOMKilled != 1 {
 		t.Errorf("result = %+v", r)
 	}
@@ -215,29 +203,9 @@ func TestResult(t *testing.T) {
 	}
 }
 
-func TestMarkersRaiseTheLimit(t *testing.T) {
-	const chunks = 2 * env.DefaultOutputLimit / helper.MaxChunk
-	c, err := connectFake(t, helper.ClientConfig{}, goodHello, func(s *fake) {
-		f := s.receive()
-		for range chunks {
-			s.send(helper.KindOutput, f.ID, strings.Repeat("x", helper.MaxChunk))
-		}
-		s.exit(f.ID, helper.Exit{Result: env.Result{Bytes: chunks * helper.MaxChunk}})
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := c.Execute(t.Context(), env.Command{Script: "x", SubmissionMarkers: []string{"DONE"}})
-	if err != nil || len(r.Output) != chunks*helper.MaxChunk {
-		t.Errorf("%d bytes, %v; want all %d", len(r.Output), err, chunks*helper.MaxChunk)
-	}
-}
-
 func TestTooLongCommand(t *testing.T) {
 	c, err := connectFake(t, helper.ClientConfig{}, goodHello, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for name, cmd := range map[string]env.Command{
 		"script":    {Script: strings.Repeat("x", env.MaxScript+1)},
 		"variables": {Script: "x", Env: map[string]string{"A": strings.Repeat("x", helper.MaxClientFrame)}},
@@ -272,9 +240,7 @@ func TestCancel(t *testing.T) {
 						s.exit(f.ID, helper.Exit{Result: env.Result{ExitCode: -1, Bytes: 5, Chars: 5}, Cancelled: true})
 					}
 				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				r, err := c.Execute(ctx, env.Command{Script: "x"})
 				if !errors.Is(err, stop) || string(r.Output) != "begun" || r.ExitCode != -1 {
 					t.Errorf("result %+v, err %v; want the output so far and the cause", r, err)
@@ -290,9 +256,7 @@ func TestCancel(t *testing.T) {
 func TestNoReport(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, err := connectFake(t, helper.ClientConfig{}, goodHello, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		start := time.Now()
 		_, err = c.Execute(t.Context(), env.Command{Script: "x", Timeout: time.Hour})
 		if took := time.Since(start); !errors.Is(err, helper.ErrNoResponse) || took != time.Hour+helper.ReportGrace {
@@ -321,19 +285,13 @@ func TestKeepAlive(t *testing.T) {
 		c, err := connectFake(t, helper.ClientConfig{Setup: helper.Setup{LeaseSeconds: 60}}, goodHello, func(s *fake) {
 			defer close(done)
 			for range 3 {
-				if f := s.receive(); f.Kind != helper.KindKeepalive {
-					t.Errorf("frame %q, want a keep-alive", f.Kind)
-				}
+				assert.Equal(t, helper.KindKeepalive, s.receive().Kind, "frame")
 				times = append(times, time.Since(start))
 			}
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		<-done
-		if err := c.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.Close())
 		for i, d := range times {
 			if want := time.Duration(i+1) * 15 * time.Second; d != want {
 				t.Errorf("keep-alive %d after %s, want %s", i, d, want)
@@ -342,20 +300,79 @@ func TestKeepAlive(t *testing.T) {
 	})
 }
 
-func TestCloseInterrupts(t *testing.T) {
-	running := make(chan struct{})
+// TestSinkReceivesAllOutput: a sink may receive more output than the client would
+// buffer.
+func TestSinkReceivesAllOutput(t *testing.T) {
+	const chunks = env.SubmissionLimit/helper.MaxChunk + 1
 	c, err := connectFake(t, helper.ClientConfig{}, goodHello, func(s *fake) {
-		s.receive()
-		close(running)
+		run := s.receive()
+		for range chunks {
+			s.send(helper.KindOutput, run.ID, strings.Repeat("x", helper.MaxChunk))
+		}
+		n := int64(chunks * helper.MaxChunk)
+		s.exit(run.ID, helper.Exit{Result: env.Result{Bytes: n, Chars: n, ExitCode: 3}})
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		<-running
-		_ = c.Close() // closed again, and checked, at the end of the test
-	}()
-	if _, err := c.Execute(t.Context(), env.Command{Script: "x"}); !errors.Is(err, env.ErrClosed) {
-		t.Errorf("err = %v, want env.ErrClosed", err)
+	require.NoError(t, err)
+	var got byteCounter
+	res, err := c.Execute(t.Context(), env.Command{Script: "x", Sink: &got, OutputLimit: env.SinkLimit})
+	if err != nil || res.ExitCode != 3 || got != chunks*helper.MaxChunk || res.Output != nil || res.Head != int(got) {
+		t.Errorf("the sink got %d bytes, the result has %d, head %d, exit code %d, %v", got, len(res.Output), res.Head, res.ExitCode, err)
 	}
 }
+
+type byteCounter int
+
+func (c *byteCounter) Write(p []byte) (int, error) {
+	*c += byteCounter(len(p))
+	return len(p), nil
+}
+
+// TestSinkOfLostSandbox: output received before the sandbox was lost is passed to the
+// sink.
+func TestSinkOfLostSandbox(t *testing.T) {
+	c, err := connectFake(t, helper.ClientConfig{}, goodHello, func(s *fake) {
+		s.send(helper.KindOutput, s.receive().ID, "last words")
+		_ = s.conn.Close()
+	})
+	require.NoError(t, err)
+	var got bytes.Buffer
+	res, err := c.Execute(t.Context(), env.Command{Script: "x", Sink: &got})
+	if !errors.Is(err, helper.ErrDisconnected) || got.String() != "last words" || res.Bytes != 10 {
+		t.Errorf("the sink got %q, the result has %d bytes, %v", got.String(), res.Bytes, err)
+	}
+}
+
+// TestFailingSink: a failing sink cancels its command only.
+func TestFailingSink(t *testing.T) {
+	c, err := connectFake(t, helper.ClientConfig{}, goodHello, func(s *fake) {
+		run := s.receive()
+		for range 100 {
+			s.send(helper.KindOutput, run.ID, "x")
+		}
+		if f := s.receive(); f.Kind != helper.KindCancel || f.ID != run.ID {
+			s.t.Errorf("the next frame is %q of %d, want a cancel", f.Kind, f.ID)
+		}
+		s.exit(run.ID, helper.Exit{Result: env.Result{Bytes: 100, Chars: 100, ExitCode: -1}})
+		s.exit(s.receive().ID, helper.Exit{Result: env.Result{ExitCode: 7}})
+		last := s.receive() // its sink fails when the report has already arrived
+		s.send(helper.KindOutput, last.ID, "x")
+		s.exit(last.ID, helper.Exit{Result: env.Result{Bytes: 1, Chars: 1}})
+	})
+	require.NoError(t, err)
+	broken := writer(func([]byte) (int, error) { return 0, errFull })
+	if _, err = c.Execute(t.Context(), env.Command{Script: "x", Sink: broken, Timeout: time.Hour}); !errors.Is(err, env.ErrSink) || !errors.Is(err, errFull) {
+		t.Errorf("%v, want the sink's error", err)
+	}
+	if res, err := c.Execute(t.Context(), env.Command{Script: "y"}); err != nil || res.ExitCode != 7 {
+		t.Errorf("the next command: %+v, %v", res, err)
+	}
+	if _, err = c.Execute(t.Context(), env.Command{Script: "z", Sink: broken}); !errors.Is(err, env.ErrSink) {
+		t.Errorf("at the end: %v, want the sink's error", err)
+	}
+}
+
+var errFull = errors.New("disk full")
+
+type writer func([]byte) (int, error)
+
+func (w writer) Write(p []byte) (int, error) { return w(p) }

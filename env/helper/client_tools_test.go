@@ -3,6 +3,8 @@ package helper_test
 import (
 	"context"
 	"errors"
+	"io"
+	"net"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -11,15 +13,15 @@ import (
 
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/helper"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 // encodeRequest returns the body of a request as the helper forwards it.
 func encodeRequest(t *testing.T, n uint32, args ...string) string {
 	t.Helper()
 	body, err := helper.ToolRequest{Args: args, Dir: "/w"}.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(helper.WithRequestNumber(n, body))
 }
 
@@ -70,16 +72,13 @@ func TestInvalidRequests(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, err := connectFake(t, helper.ClientConfig{}, goodHello, func(s *fake) { tt.play(s, s.receive().ID) })
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			cmd := env.Command{Script: "x", Tools: &env.Tools{Handle: waitForCancel}}
 			if tt.noTools {
 				cmd.Tools = nil
 			}
-			if _, err := c.Execute(t.Context(), cmd); !errors.Is(err, helper.ErrFrame) {
-				t.Errorf("err = %v, want ErrFrame", err)
-			}
+			_, err = c.Execute(t.Context(), cmd)
+			assert.ErrorIs(t, err, helper.ErrFrame)
 		})
 	}
 }
@@ -91,9 +90,7 @@ func TestRequestAfterExit(t *testing.T) {
 		s.exit(id, helper.Exit{})
 		s.send(helper.KindToolRequest, id, encodeRequest(t, 1, "x"))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	called := false
 	_, err = c.Execute(t.Context(), env.Command{Script: "x", Tools: &env.Tools{Handle: func(context.Context, env.ToolRequest) env.ToolResponse {
 		called = true
@@ -102,9 +99,8 @@ func TestRequestAfterExit(t *testing.T) {
 	if err != nil || called {
 		t.Errorf("handler called: %v, err = %v", called, err)
 	}
-	if _, err := c.Execute(t.Context(), env.Command{Script: "x"}); !errors.Is(err, helper.ErrFrame) {
-		t.Errorf("the next command: %v, want ErrFrame", err)
-	}
+	_, err = c.Execute(t.Context(), env.Command{Script: "x"})
+	assert.ErrorIs(t, err, helper.ErrFrame, "the next command")
 }
 
 // TestReportDeadline: the deadline of a report is paused while requests are handled;
@@ -126,9 +122,7 @@ func TestReportDeadline(t *testing.T) {
 				s.send(helper.KindOutput, id, "x")
 			}
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		start := time.Now()
 		_, err = c.Execute(t.Context(), env.Command{Script: "x", Timeout: time.Minute, Tools: &env.Tools{
 			Handle: func(ctx context.Context, r env.ToolRequest) env.ToolResponse {
@@ -180,9 +174,7 @@ func TestOuterEnded(t *testing.T) {
 					}
 					tt.play(s, outer, inner.ID)
 				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				var inner error
 				_, err = c.Execute(t.Context(), env.Command{Script: "x", Tools: &env.Tools{Handle: func(ctx context.Context, r env.ToolRequest) env.ToolResponse {
 					_, inner = r.Nested.Execute(context.WithoutCancel(ctx), env.Command{Script: "y"})
@@ -219,9 +211,7 @@ func TestExtendNestedDeadline(t *testing.T) {
 			s.receive() // the answer
 			s.exit(outer, helper.Exit{Result: env.Result{ExitCode: 4}})
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		r, err := c.Execute(t.Context(), env.Command{Script: "x", Timeout: time.Minute, Tools: &env.Tools{Handle: func(ctx context.Context, r env.ToolRequest) env.ToolResponse {
 			in, err := r.Nested.Execute(ctx, env.Command{Script: "y", Timeout: time.Minute})
 			if err != nil || in.ExitCode != 3 {
@@ -244,18 +234,14 @@ func TestOneNestedAtATime(t *testing.T) {
 			s.send(helper.KindToolRequest, outer, encodeRequest(t, 1, "x"))
 			for range 2 {
 				inner := s.receive()
-				if inner.Kind != helper.KindRun {
-					t.Errorf("frame %q, want a run", inner.Kind)
-				}
+				assert.Equal(t, helper.KindRun, inner.Kind, "frame")
 				time.Sleep(time.Second)
 				s.exit(inner.ID, helper.Exit{})
 			}
 			s.receive()
 			s.exit(outer, helper.Exit{})
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		_, err = c.Execute(t.Context(), env.Command{Script: "x", Tools: &env.Tools{Handle: func(ctx context.Context, r env.ToolRequest) env.ToolResponse {
 			start := time.Now()
 			other := make(chan error)
@@ -294,9 +280,7 @@ func TestUnreadResponses(t *testing.T) {
 			}
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, err = c.Execute(t.Context(), env.Command{Script: "x", Tools: &env.Tools{Handle: func(context.Context, env.ToolRequest) env.ToolResponse {
 		answered <- struct{}{}
 		return env.ToolResponse{Stdout: make([]byte, 1000)}
@@ -304,5 +288,69 @@ func TestUnreadResponses(t *testing.T) {
 	close(done)
 	if !errors.Is(err, helper.ErrFrame) || sent > 100 {
 		t.Errorf("after %d requests: %v", sent, err)
+	}
+}
+
+// TestHostileStreams sends frames of streams that a correct helper never sends. The
+// host does not read from the connections.
+func TestHostileStreams(t *testing.T) {
+	ignore := func() io.ReadWriteCloser {
+		own, _ := net.Pipe()
+		return own
+	}
+	for name, tt := range map[string]struct {
+		bridge func() io.ReadWriteCloser
+		play   script
+	}{
+		"no bridge":       {nil, func(s *fake, _ helper.Frame) { s.send(helper.KindOpen, 1, "") }},
+		"data, no bridge": {nil, func(s *fake, _ helper.Frame) { s.send(helper.KindStreamData, 1, "x") }},
+		"not open":        {ignore, func(s *fake, _ helper.Frame) { s.send(helper.KindStreamData, 1, "x") }},
+		"credit, unknown": {ignore, func(s *fake, _ helper.Frame) {
+			s.send(helper.KindStreamCredit, 1, string(helper.EncodeWindowUpdate(1)))
+		}},
+		"open with a body": {ignore, func(s *fake, _ helper.Frame) { s.send(helper.KindOpen, 1, "x") }},
+		"opened twice": {ignore, func(s *fake, _ helper.Frame) {
+			s.send(helper.KindOpen, 7, "")
+			s.send(helper.KindOpen, 7, "")
+		}},
+		"65 streams": {ignore, func(s *fake, _ helper.Frame) {
+			for i := range helper.MaxStreams + 1 {
+				s.send(helper.KindOpen, uint32(i)+1, "")
+			}
+		}},
+		"no credit": {ignore, func(s *fake, _ helper.Frame) {
+			s.send(helper.KindOpen, 1, "")
+			for range helper.StreamWindow + 2 { // one chunk may be on its way to the connection
+				s.send(helper.KindStreamData, 1, "x")
+			}
+		}},
+		"forged credit": {ignore, func(s *fake, _ helper.Frame) {
+			s.send(helper.KindOpen, 1, "")
+			s.send(helper.KindStreamCredit, 1, string(helper.EncodeWindowUpdate(helper.StreamWindow)))
+		}},
+		"long chunk": {ignore, func(s *fake, _ helper.Frame) {
+			s.send(helper.KindOpen, 1, "")
+			s.send(helper.KindStreamData, 1, strings.Repeat("x", helper.MaxChunk+1))
+		}},
+		"closed twice": {ignore, func(s *fake, _ helper.Frame) {
+			s.send(helper.KindOpen, 1, "")
+			s.send(helper.KindStreamClose, 1, "")
+			s.send(helper.KindStreamClose, 1, "")
+		}},
+		"after the exit": {ignore, func(s *fake, r helper.Frame) {
+			s.send(helper.KindOpen, 1, "")
+			s.exit(r.ID, helper.Exit{})
+			s.send(helper.KindStreamData, 1, "x")
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := connectFake(t, helper.ClientConfig{}, goodHello, func(s *fake) { tt.play(s, s.receive()) })
+			require.NoError(t, err)
+			_, err = c.Execute(t.Context(), env.Command{Script: "x", Bridge: tt.bridge})
+			if err == nil { // the exit was valid
+				_, err = c.Execute(t.Context(), env.Command{Script: "x"})
+			}
+			assert.ErrorIs(t, err, helper.ErrFrame)
+		})
 	}
 }

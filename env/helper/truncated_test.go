@@ -13,6 +13,8 @@ import (
 
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/helper"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 // recordedPeer replays recorded frames, all of them or only the first bytes,
@@ -98,9 +100,7 @@ func encodeFrames(t testing.TB, frames ...helper.Frame) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	for _, f := range frames {
-		if err := helper.WriteFrame(&b, f); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, helper.WriteFrame(&b, f))
 	}
 	return b.Bytes()
 }
@@ -108,9 +108,7 @@ func encodeFrames(t testing.TB, frames ...helper.Frame) []byte {
 func asJSON(t testing.TB, v any) []byte {
 	t.Helper()
 	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return b
 }
 
@@ -159,9 +157,7 @@ func runSession(t testing.TB, peer io.ReadWriteCloser) (steps int, err error) {
 	if err := c.Get(t.Context(), "/d", &tree); err != nil {
 		return 3, err
 	}
-	if tree.String() != "a tar stream" {
-		t.Errorf("files are %q", tree.String())
-	}
+	assert.Equal(t, "a tar stream", tree.String(), "files")
 	if err := c.Get(t.Context(), "/none", &tree); !errors.Is(err, fs.ErrNotExist) {
 		return 4, err
 	}
@@ -291,9 +287,7 @@ func FuzzWindowUpdate(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		n, err := helper.DecodeWindowUpdate(body)
 		if err != nil {
-			if !errors.Is(err, helper.ErrFrame) {
-				t.Errorf("unexpected error: %v", err)
-			}
+			assert.ErrorIs(t, err, helper.ErrFrame, "unexpected")
 			return
 		}
 		if n < 1 || n > helper.Window || !bytes.Equal(helper.EncodeWindowUpdate(n), body) {

@@ -7,36 +7,41 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"maps"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/client"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
 
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/docker/dockertest"
 	"github.com/minibench/mini/env/helper/binaries"
 	"github.com/minibench/mini/env/helper/pod"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 // loadHelperImage makes an image that has only the helper, for the length of the test.
 func loadHelperImage(t *testing.T) string {
 	t.Helper()
 	binary, _, err := binaries.Load(dockertest.HelperDir(t), runtime.GOARCH)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var tree bytes.Buffer
 	w := tar.NewWriter(&tree)
 	err = w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: pod.Binary, Mode: 0o755, Size: int64(len(binary))})
 	if err == nil {
 		_, err = w.Write(binary)
 	}
-	if err := errors.Join(err, w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(err, w.Close()))
 	return importImage(t, &tree)
 }
 
@@ -45,9 +50,7 @@ func importImage(t *testing.T, tree *bytes.Buffer) string {
 	t.Helper()
 	d, name := dockertest.Client(t), "mini-test-"+strings.ToLower(t.Name())+":1"
 	progress, err := d.ImageImport(t.Context(), image.ImportSource{Source: tree, SourceName: "-"}, name, image.ImportOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var text bytes.Buffer
 	_, err = text.ReadFrom(progress)
 	if err := errors.Join(err, progress.Close()); err != nil || strings.Contains(text.String(), "error") {
@@ -59,9 +62,8 @@ func importImage(t *testing.T, tree *bytes.Buffer) string {
 
 func removeImage(t *testing.T, d *client.Client, name string) {
 	t.Helper()
-	if _, err := d.ImageRemove(context.WithoutCancel(t.Context()), name, image.RemoveOptions{}); err != nil {
-		t.Error(err)
-	}
+	_, err := d.ImageRemove(context.WithoutCancel(t.Context()), name, image.RemoveOptions{})
+	assert.NoError(t, err)
 }
 
 // TestHelperFromImage: an init container brings the helper, and the image needs nothing.
@@ -70,12 +72,8 @@ func TestHelperFromImage(t *testing.T) {
 	name := loadHelperImage(t)
 	c, fake := newFake(t, func(s *Settings) { s.Helper, s.HelperImage = HelperImage, name })
 	p := startPod(t, c, Config{Image: dockertest.Image(t)})
-	if got := run(t, p, "ls -A /.mini; cat /proc/1/cmdline | tr '\\0' ' '"); got != "bin\nh\n/.mini/h pod " {
-		t.Errorf("output %q", got)
-	}
-	if n := fake.RequestCount()["create configmaps"]; n != 1 {
-		t.Errorf("%d ConfigMaps, want the owner only", n)
-	}
+	assert.Equal(t, "bin\nh\n/.mini/h pod ", run(t, p, "ls -A /.mini; cat /proc/1/cmdline | tr '\\0' ' '"), "output")
+	assert.Equal(t, 1, fake.RequestCount()["create configmaps"], "ConfigMaps, want the owner only")
 	// The helper image itself has no shell: its pod starts, and commands say so.
 	bare := startPod(t, c, Config{Image: name})
 	res, err := bare.Execute(t.Context(), env.Command{Script: "true"})
@@ -130,9 +128,7 @@ func TestRequests(t *testing.T) {
 	for range 20 {
 		run(t, p, "true")
 	}
-	if err := p.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.Close(t.Context()))
 	eventually(t, "the pod is gone", func() bool { return fake.Leftovers() == 1 })
 	sum := 0
 	requests := fake.RequestCount()
@@ -147,5 +143,37 @@ func TestRequests(t *testing.T) {
 	t.Logf("%d requests: %v", sum, requests)
 	if sum >= maxRequests {
 		t.Errorf("%d requests, want fewer than %d", sum, maxRequests)
+	}
+}
+
+func TestHelperImage(t *testing.T) {
+	dir, binary := t.TempDir(), []byte("a helper")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, binaries.Name("arm64")), binary, 0o600))
+	var file, again bytes.Buffer
+	tag, err := WriteHelperImage(&file, dir, "arm64")
+	require.NoError(t, err)
+	if _, err := WriteHelperImage(&again, dir, "arm64"); err != nil || !bytes.Equal(file.Bytes(), again.Bytes()) {
+		t.Errorf("the second image differs, or %v", err)
+	}
+	ref, err := name.NewTag(tag)
+	require.NoError(t, err)
+	img, err := tarball.Image(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(file.Bytes())), nil }, &ref)
+	require.NoError(t, err)
+	assert.NoError(t, validate.Image(img))
+	config, err := img.ConfigFile()
+	require.NoError(t, err)
+	if config.OS != "linux" || config.Architecture != "arm64" || config.Config.Entrypoint[0] != "/h" {
+		t.Errorf("%+v", config)
+	}
+	files := tar.NewReader(mutate.Extract(img))
+	h, err := files.Next()
+	require.NoError(t, err)
+	content, err := io.ReadAll(files)
+	require.NoError(t, err)
+	if h.Name != "h" || h.Mode != 0o755 || !bytes.Equal(content, binary) {
+		t.Errorf("%+v with %q", h, content)
+	}
+	if _, err := files.Next(); err != io.EOF {
+		t.Errorf("another file: %v", err)
 	}
 }

@@ -3,40 +3,39 @@
 package kubernetes
 
 import (
+	"bytes"
 	"context"
-	"runtime"
+	"io"
+	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/minibench/mini/env/docker/dockertest"
 	"github.com/minibench/mini/env/kubernetes/kubetest"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/golden"
+	"github.com/minibench/mini/internal/require"
 )
 
 // trialCluster returns a Cluster of a fake one.
 func trialCluster(t *testing.T) (*Cluster, *kubetest.Cluster) {
 	t.Helper()
 	server := kubetest.New(t)
-	s := Settings{HelperDir: dockertest.HelperDir(t), NodeSelector: map[string]string{labelArch: runtime.GOARCH}}
-	c, err := newCluster(s, server.Client, server.REST, server.Namespace)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	c := openFake(t, server, func(s *Settings) { s.NetworkRequired = false })
+	t.Cleanup(func() { assert.NoError(t, c.Close()) })
 	return c, server
 }
 
@@ -46,9 +45,8 @@ func TestDescribeNamespace(t *testing.T) {
 		t.Errorf("without the namespace: %+v, %v", info, err)
 	}
 	n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: server.Namespace, Labels: map[string]string{podSecurityLabel: "baseline"}}}
-	if _, err := server.Client.CoreV1().Namespaces().Create(t.Context(), n, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := server.Client.CoreV1().Namespaces().Create(t.Context(), n, metav1.CreateOptions{})
+	require.NoError(t, err)
 	if info, err := c.DescribeNamespace(t.Context()); err != nil || info != (NamespaceInfo{PodSecurity: "baseline"}) {
 		t.Errorf("%+v, %v", info, err)
 	}
@@ -72,17 +70,13 @@ func TestMissingVerbs(t *testing.T) {
 	got := map[string][]string{}
 	for _, r := range Rights() {
 		missing, err := c.MissingVerbs(t.Context(), r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if missing != nil {
 			got[r.Name()] = missing
 		}
 	}
 	want := map[string][]string{"pods": {"delete"}, "pods/exec": {"get"}, "networkpolicies": {"get"}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Equal(t, want, got, "the result")
 }
 
 func list(values ...string) corev1.ResourceList {
@@ -118,18 +112,14 @@ func TestBounds(t *testing.T) {
 		"within": {limits(corev1.LimitRangeItem{Type: corev1.LimitTypeContainer, Max: list("memory=4Gi", "cpu=2")}), Bound{"limit range r", "cpu at most 2, memory at most 4Gi", -1, ""}},
 		"claims": {limits(corev1.LimitRangeItem{Type: corev1.LimitTypePersistentVolumeClaim, Max: list("storage=1")}), Bound{"limit range r", "", -1, ""}},
 	} {
-		if tt.got != tt.want {
-			t.Errorf("%s: got %+v, want %+v", name, tt.got, tt.want)
-		}
+		assert.Equal(t, tt.want, tt.got, "%s", name)
 	}
 }
 
 func TestTrial(t *testing.T) {
 	c, server := trialCluster(t)
 	trial, err := c.StartTrial(t.Context(), Config{Image: dockertest.Image(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if trial.Running <= 0 || trial.FirstResult < trial.Running {
 		t.Errorf("running after %s, result after %s", trial.Running, trial.FirstResult)
 	}
@@ -141,9 +131,8 @@ func TestTrial(t *testing.T) {
 		t.Errorf("opened %q, %v", opened, err)
 	}
 	// A process that is not protected is found.
-	if _, err := trial.run(t.Context(), "cp $(command -v sleep) /tmp/h && { /tmp/h 100 >/dev/null 2>&1 & } && until [ $(cat /proc/$!/comm) = h ]; do sleep 0.01; done"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = trial.run(t.Context(), "cp $(command -v sleep) /tmp/h && { /tmp/h 100 >/dev/null 2>&1 & } && until [ $(cat /proc/$!/comm) = h ]; do sleep 0.01; done")
+	require.NoError(t, err)
 	opened, err := trial.Forge(t.Context())
 	if err != nil || !slices.ContainsFunc(opened, func(s string) bool { return strings.HasSuffix(s, "/fd/1") }) {
 		t.Errorf("opened %q, %v", opened, err)
@@ -192,17 +181,14 @@ func createOwner(t *testing.T, server *kubetest.Cluster, name string, seen time.
 		Name: name, Labels: map[string]string{labelOwner: name},
 		Annotations: map[string]string{annotationBeat: time.Now().Add(-seen).UTC().Format(time.RFC3339), annotationProcess: "process 1 on host"},
 	}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	o := owner{name: name, uid: m.UID}
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name + "-pod", Labels: m.Labels, OwnerReferences: o.references()},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: containerName, Image: dockertest.Image(t), Command: []string{"sleep", "1000"}}}},
 	}
-	if _, err := server.Client.CoreV1().Pods(server.Namespace).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = server.Client.CoreV1().Pods(server.Namespace).Create(t.Context(), pod, metav1.CreateOptions{})
+	require.NoError(t, err)
 }
 
 func names(leftovers []Leftover) []string {
@@ -220,11 +206,10 @@ func TestCleanOptions(t *testing.T) {
 	createOwner(t, server, "dead", maxSilence+time.Minute)
 	createOwner(t, server, "alive", maxSilence-time.Minute)
 	helper := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "helper", Labels: map[string]string{labelHelper: "x"}}}
-	other := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "other"}}
+	other := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "other", Labels: map[string]string{labelManaged: managedBy}}}
 	for _, m := range []*corev1.ConfigMap{helper, other} {
-		if _, err := server.Client.CoreV1().ConfigMaps(server.Namespace).Create(ctx, m, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := server.Client.CoreV1().ConfigMaps(server.Namespace).Create(ctx, m, metav1.CreateOptions{})
+		require.NoError(t, err)
 	}
 	all := CleanOptions{IncludeHelpers: true, IncludeAlive: true}
 	for _, tt := range []struct {
@@ -247,31 +232,69 @@ func TestCleanOptions(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", tt.name, err)
 		}
-		if diff := cmp.Diff(tt.want, names(got)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
+		assert.Equal(t, tt.want, names(got), "%s", tt.name)
 		n := 0
 		for _, l := range got {
 			n += l.Pods
 		}
-		if n != tt.wantOwnerPods {
-			t.Errorf("%s: %d pods, want %d", tt.name, n, tt.wantOwnerPods)
-		}
+		assert.Equal(t, tt.wantOwnerPods, n, "%s: pods", tt.name)
 		pods, err := server.Client.CoreV1().Pods(server.Namespace).List(ctx, metav1.ListOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var left []string
 		for _, p := range pods.Items {
 			left = append(left, p.Name)
 		}
 		slices.Sort(left)
-		if strings.Join(left, " ") != tt.pods {
-			t.Errorf("%s: left %q, want %q", tt.name, left, tt.pods)
-		}
+		assert.Equal(t, tt.pods, strings.Join(left, " "), "%s: left", tt.name)
 	}
 	maps, err := server.Client.CoreV1().ConfigMaps(server.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil || len(maps.Items) != 1 || maps.Items[0].Name != "other" {
 		t.Errorf("left: %v, %v", maps.Items, err)
+	}
+}
+
+func TestWriteRole(t *testing.T) {
+	for name, o := range map[string]RoleOptions{
+		"placeholder.yaml": {Namespace: "bench"},
+		"subjects.yaml": {
+			Namespace: "bench", Users: []string{"alice@example.com"}, Groups: []string{"sso:\"ml\""},
+			ServiceAccounts: []string{"runner", "ci:runner"},
+		},
+	} {
+		var out bytes.Buffer
+		require.NoError(t, WriteRole(&out, o))
+		golden.Check(t, filepath.Join("testdata", "rbac", name), out.Bytes())
+		checkRole(t, &out, o)
+	}
+}
+
+// checkRole decodes the output as the API server does.
+func checkRole(t *testing.T, out io.Reader, o RoleOptions) {
+	t.Helper()
+	d := yaml.NewYAMLOrJSONDecoder(out, 1<<10)
+	var role rbacv1.Role
+	var binding rbacv1.RoleBinding
+	require.NoError(t, d.Decode(&role))
+	require.NoError(t, d.Decode(&binding))
+	var want []rbacv1.PolicyRule
+	for _, r := range Rights() {
+		want = append(want, rbacv1.PolicyRule{APIGroups: []string{r.Group}, Resources: []string{r.Name()}, Verbs: r.Verbs})
+	}
+	if !reflect.DeepEqual(role.Rules, want) || role.Namespace != o.Namespace {
+		t.Errorf("%s: %+v", role.Namespace, role.Rules)
+	}
+	if binding.RoleRef.Name != role.Name || binding.Namespace != o.Namespace || len(binding.Subjects) == 0 {
+		t.Errorf("%+v", binding)
+	}
+	for i, group := range o.Groups {
+		if s := binding.Subjects[len(o.Users)+i]; s.Kind != rbacv1.GroupKind || s.Name != group {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
+func TestWriteRoleWithoutName(t *testing.T) {
+	if err := WriteRole(io.Discard, RoleOptions{Namespace: "bench", ServiceAccounts: []string{"ci:"}}); err == nil {
+		t.Error("no error for a service account without a name")
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/docker"
 	"github.com/minibench/mini/env/docker/dockertest"
+	"github.com/minibench/mini/internal/require"
 )
 
 // BenchmarkLive compares containers of the engine with pods of the cluster of KUBECONFIG. On a
@@ -38,9 +39,7 @@ func BenchmarkLive(b *testing.B) {
 func benchmarkLive(b *testing.B, start func(context.Context) (env.Environment, error)) {
 	timed := func(do func() error) float64 {
 		begin := time.Now()
-		if err := do(); err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, do())
 		return time.Since(begin).Seconds()
 	}
 	var starts, commands []float64
@@ -59,9 +58,7 @@ func benchmarkLive(b *testing.B, start func(context.Context) (env.Environment, e
 		for range 50 {
 			commands = append(commands, 1000*timed(run))
 		}
-		if err := sandbox.Close(b.Context()); err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, sandbox.Close(b.Context()))
 	}
 	slices.Sort(starts)
 	slices.Sort(commands)
@@ -70,9 +67,7 @@ func benchmarkLive(b *testing.B, start func(context.Context) (env.Environment, e
 	b.ReportMetric(commands[len(commands)/2], "ms-command")
 	b.ReportMetric(commands[len(commands)*99/100], "ms-command-p99")
 	sandbox, err := start(b.Context())
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	files, ok := env.AsFiles(sandbox)
 	if !ok {
 		b.Fatal("the sandbox has no files")
@@ -81,9 +76,7 @@ func benchmarkLive(b *testing.B, start func(context.Context) (env.Environment, e
 	b.ReportMetric(megabytes/timed(func() error { return files.Put(b.Context(), "/tmp/bench", largeFile(megabytes)) }), "MB/s-put")
 	b.ReportMetric(megabytes/timed(func() error { return files.Get(b.Context(), "/tmp/bench/file", io.Discard) }), "MB/s-get")
 	b.ReportMetric(0, "ns/op")
-	if err := sandbox.Close(b.Context()); err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, sandbox.Close(b.Context()))
 }
 
 // largeFile returns a tar stream with one file.

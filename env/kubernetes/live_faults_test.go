@@ -21,6 +21,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 // node is the single node of a test cluster, whose daemons run in the PID namespace of
@@ -41,9 +43,7 @@ func (n node) daemon(t *testing.T, name string) int {
 	t.Helper()
 	space := readlink(t, n.init)
 	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
 		if err != nil {
@@ -63,9 +63,7 @@ func (n node) daemon(t *testing.T, name string) int {
 func readlink(t *testing.T, pid int) string {
 	t.Helper()
 	link, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return link
 }
 
@@ -75,36 +73,24 @@ func (n node) restart(t *testing.T, name string, pause time.Duration) {
 	t.Helper()
 	pid := n.daemon(t, name)
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	fields := strings.Fields(string(status[bytes.LastIndexByte(status, ')')+2:]))
 	parent, err := strconv.Atoi(fields[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	args, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	environ, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if parent > 1 && readlink(t, parent) == readlink(t, n.init) && parent != n.init {
-		if err := syscall.Kill(parent, syscall.SIGSTOP); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, syscall.Kill(parent, syscall.SIGSTOP))
 	}
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
 	time.Sleep(pause)
 	list := strings.Split(strings.TrimRight(string(args), "\x00"), "\x00")
 	// setsid --fork returns at once. The daemon runs until the node ends.
 	cmd := exec.Command("setsid", append([]string{"--fork", "nsenter", "-t", strconv.Itoa(n.init), "-a", exe}, list[1:]...)...)
 	cmd.Env = strings.Split(strings.TrimRight(string(environ), "\x00"), "\x00")
-	if err := cmd.Run(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.Run())
 }
 
 // faults are what may happen during a command or a transfer without an effect on it.
@@ -249,14 +235,10 @@ func TestLiveEnds(t *testing.T) {
 	}{
 		"helper killed": {func(t *testing.T, p *Pod) { n.killInPod(t, p, "pod") }, env.ContainerDied},
 		"deleted": {func(t *testing.T, p *Pod) {
-			if err := c.client.CoreV1().Pods(c.namespace).Delete(t.Context(), p.Name(), metav1.DeleteOptions{}); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, c.client.CoreV1().Pods(c.namespace).Delete(t.Context(), p.Name(), metav1.DeleteOptions{}))
 		}, env.ContainerDied},
 		"evicted": {func(t *testing.T, p *Pod) {
-			if err := evict(t, c, p.Name()); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, evict(t, c, p.Name()))
 		}, env.SandboxDisrupted},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -26,6 +26,8 @@ import (
 	"github.com/minibench/mini/env/helper"
 	"github.com/minibench/mini/env/helper/binaries"
 	"github.com/minibench/mini/env/helper/link"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 // simulateVariable makes the test program simulate the pods of TestLiveMemory; it has
@@ -43,32 +45,20 @@ func init() {
 // process simulates behind an exec server with TLS.
 func TestLiveMemory(t *testing.T) {
 	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cmd := exec.CommandContext(t.Context(), program)
 	_, hash, err := binaries.Load("", "amd64")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cmd.Env = append(os.Environ(), simulateVariable+"="+hash)
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
 	defer func() { _ = stdin.Close(); _ = cmd.Wait() }()
 	var address struct{ URL, Certificate string }
-	if err := json.NewDecoder(bufio.NewReader(stdout)).Decode(&address); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.NewDecoder(bufio.NewReader(stdout)).Decode(&address))
 	client := fake.NewClientset()
 	client.PrependReactor("create", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		pod := a.(clienttesting.CreateAction).GetObject().(*corev1.Pod)
@@ -82,9 +72,7 @@ func TestLiveMemory(t *testing.T) {
 	c, err := newCluster(Settings{}, client, &rest.Config{
 		Host: address.URL, TLSClientConfig: rest.TLSClientConfig{CAData: []byte(address.Certificate)},
 	}, "default")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer c.Close() //nolint:errcheck // simulated
 	const n = 500
 	before := residentMB(t)
@@ -97,9 +85,7 @@ func TestLiveMemory(t *testing.T) {
 			return err
 		})
 	}
-	if err := group.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, group.Wait())
 	for round := range 3 {
 		for _, p := range pods {
 			group.Go(func() error {
@@ -107,25 +93,19 @@ func TestLiveMemory(t *testing.T) {
 				return err
 			})
 		}
-		if err := group.Wait(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, group.Wait())
 		t.Logf("%d sandboxes, %d commands each: %d MB resident, %d MB before", n, round+1, residentMB(t), before)
 	}
 	for _, p := range pods {
 		group.Go(func() error { return p.Close(t.Context()) })
 	}
-	if err := group.Wait(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, group.Wait())
 }
 
 func residentMB(t *testing.T) (mb int) {
 	t.Helper()
 	b, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for line := range strings.Lines(string(b)) {
 		if text, ok := strings.CutPrefix(line, "VmRSS:"); ok {
 			if _, err := fmt.Sscan(text, &mb); err != nil {

@@ -16,6 +16,8 @@ import (
 
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/envtest"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 // liveImage is the image of the tests; the nodes must have it or be able to pull it.
@@ -37,14 +39,8 @@ func live(t testing.TB, change func(*Settings)) *Cluster {
 		change(&s)
 	}
 	c, err := Open(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, c.Close()) })
 	return c
 }
 
@@ -79,9 +75,7 @@ func TestLiveMany(t *testing.T) {
 			return err
 		})
 	}
-	if err := group.Wait(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, group.Wait())
 	t.Logf("%d pods have a result after %s", n, time.Since(begin).Round(time.Millisecond))
 	var closing errgroup.Group
 	for _, p := range pods {
@@ -89,9 +83,7 @@ func TestLiveMany(t *testing.T) {
 			closing.Go(func() error { return p.Close(context.WithoutCancel(t.Context())) })
 		}
 	}
-	if err := closing.Wait(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, closing.Wait())
 }
 
 // TestLiveNetworkProof: without enforcement the start is refused; with rules in the node

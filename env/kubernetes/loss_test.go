@@ -4,9 +4,14 @@ package kubernetes
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -16,12 +21,17 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/docker/dockertest"
 	"github.com/minibench/mini/env/files"
 	"github.com/minibench/mini/env/kubernetes/kubetest"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 // whileDown runs f without a connection to the pod, and then waits for one.
@@ -78,9 +88,7 @@ func TestCutCommand(t *testing.T) {
 		if p.Reconnections() == 0 {
 			t.Errorf("%s: the connection was not lost", name)
 		}
-		if got := run(t, p, "echo fine"); got != "fine\n" {
-			t.Errorf("%s: afterwards: %q", name, got)
-		}
+		assert.Equal(t, "fine\n", run(t, p, "echo fine"), "%s: afterwards", name)
 	}
 }
 
@@ -130,14 +138,10 @@ func TestCutTransfer(t *testing.T) {
 	}
 	tree := packFile(t, data)
 	in := &cuttingReader{from: bytes.NewReader(tree), cutter: cutter{total: len(tree), cut: fake.CutStreams}}
-	if err := p.Put(t.Context(), "/tmp/in", in); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.Put(t.Context(), "/tmp/in", in))
 	var out cuttingWriter
 	out.total, out.cut = len(tree), fake.CutStreams
-	if err := p.Get(t.Context(), "/tmp/in/file", &out); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.Get(t.Context(), "/tmp/in/file", &out))
 	if !bytes.Equal(unpackFile(t, &out.Buffer), data) {
 		t.Error("the file has other bytes")
 	}
@@ -184,9 +188,7 @@ func TestEnds(t *testing.T) {
 		{"memory, second time", "b", memory, env.SandboxLimitExceeded, "ran out of memory"},
 		{"killed", "", func(p *Pod) { fake.KillContainer(p.Name()) }, env.ContainerDied, "exit code 137"},
 		{"deleted", "", func(p *Pod) {
-			if err := fake.Client.CoreV1().Pods(fake.Namespace).Delete(t.Context(), p.Name(), metav1.DeleteOptions{}); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, fake.Client.CoreV1().Pods(fake.Namespace).Delete(t.Context(), p.Name(), metav1.DeleteOptions{}))
 		}, env.ContainerDied, "the pod was deleted"},
 		{"deadline", "", func(p *Pod) {
 			changeStatus(t, fake, p.Name(), func(s *corev1.PodStatus) { s.Phase, s.Reason = corev1.PodFailed, "DeadlineExceeded" })
@@ -267,9 +269,7 @@ func TestKilledRelay(t *testing.T) {
 	c, _ := newFake(t, nil)
 	c.lossPeriod = time.Hour
 	p := startPod(t, c, Config{Image: dockertest.Image(t)})
-	if got := run(t, p, relays+"kill_relays; echo still here"); got != "still here\n" {
-		t.Errorf("output %q", got)
-	}
+	assert.Equal(t, "still here\n", run(t, p, relays+"kill_relays; echo still here"), "output")
 	eventually(t, "the pod is connected again", func() bool { return p.Reconnections() > 0 })
 	_, err := p.Execute(t.Context(), env.Command{Script: relays + "while :; do kill_relays; sleep 0.05; done", Timeout: time.Hour})
 	checkStatus(t, err, env.ProtocolViolation)
@@ -287,9 +287,7 @@ func TestForeignRelays(t *testing.T) {
 		"a greeting":   `(printf 'minilink\001'; head -c 64 /dev/zero; head -c 1000 /dev/zero) 2>/dev/null | /.mini/h relay | wc -c`,
 		"resumption":   `(printf 'minilink\002'; head -c 64 /dev/zero; head -c 1000 /dev/zero) 2>/dev/null | /.mini/h relay | head -c 40 >/dev/null; echo 0`,
 	} {
-		if got := strings.TrimSpace(run(t, p, script)); got != "0" {
-			t.Errorf("%s: the relay received %s bytes", name, got)
-		}
+		assert.Equal(t, "0", strings.TrimSpace(run(t, p, script)), "%s: the relay received bytes", name)
 	}
 	// More than the helper accepts at once; those that it accepts hold their places.
 	run(t, p, `for i in $(seq 100); do sleep 1000 | /.mini/h relay >/dev/null 2>&1 & done`)
@@ -297,16 +295,12 @@ func TestForeignRelays(t *testing.T) {
 		n, err := strconv.Atoi(strings.TrimSpace(run(t, p, `cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' '\n' | grep -cx relay`)))
 		return err == nil && n > 1 && n <= 32
 	})
-	if got := run(t, p, "echo fine"); got != "fine\n" {
-		t.Errorf("output %q", got)
-	}
+	assert.Equal(t, "fine\n", run(t, p, "echo fine"), "output")
 	if n := p.Reconnections(); n > 0 {
 		t.Errorf("%d connections were lost", n)
 	}
 	fake.CutStreams() // the next relay gets the place of the last one
-	if got := run(t, p, "echo again"); got != "again\n" {
-		t.Errorf("output %q", got)
-	}
+	assert.Equal(t, "again\n", run(t, p, "echo again"), "output")
 }
 
 // TestForgery: root in the pod cannot read the helper's memory or write to its streams.
@@ -314,9 +308,7 @@ func TestForgery(t *testing.T) {
 	t.Parallel()
 	c, _ := newFake(t, nil)
 	p := startPod(t, c, Config{Image: dockertest.Image(t)})
-	if got := run(t, p, forgery); got != "0\nend\n" {
-		t.Errorf("output %q", got)
-	}
+	assert.Equal(t, "0\nend\n", run(t, p, forgery), "output")
 }
 
 // forgery prints what of the helper's processes can be accessed.
@@ -333,25 +325,91 @@ const forgery = `id -u
 func packFile(t *testing.T, data []byte) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, data, 0o600))
 	var tree bytes.Buffer
-	if err := files.Pack(&tree, path); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, files.Pack(&tree, path))
 	return tree.Bytes()
 }
 
 func unpackFile(t *testing.T, tree io.Reader) []byte {
 	t.Helper()
 	dir := t.TempDir()
-	if err := files.Unpack(tree, dir, files.Limits{}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, files.Unpack(tree, dir, files.Limits{}))
 	data, err := os.ReadFile(filepath.Join(dir, "file"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return data
+}
+
+// TestSPDY: where WebSockets do not pass, the older protocol is used.
+func TestSPDY(t *testing.T) {
+	t.Parallel()
+	fake := kubetest.New(t)
+	address, err := url.Parse(fake.REST.Host)
+	require.NoError(t, err)
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(address) }}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet { // SPDY uses POST
+			http.Error(w, "no WebSockets here", http.StatusForbidden)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	fake.REST = &rest.Config{Host: server.URL, QPS: -1}
+	c := openFake(t, fake, nil)
+	closeCluster(t, c, fake)
+	p := startPod(t, c, Config{Image: dockertest.Image(t)})
+	data := bytes.Repeat([]byte("0123456789abcde\n"), 64<<10)
+	require.NoError(t, p.Put(t.Context(), "/tmp", bytes.NewReader(packFile(t, data))))
+	var tree bytes.Buffer
+	if err := p.Get(t.Context(), "/tmp/file", &tree); err != nil || !bytes.Equal(unpackFile(t, &tree), data) {
+		t.Errorf("the file has other bytes, %v", err)
+	}
+	whileDown(t, p, fake, func() {})
+	assert.Equal(t, "fine\n", run(t, p, "echo fine"), "output")
+	if n := fake.RequestCount(); n["get pods/exec"] > 0 || n["create pods/exec"] == 0 {
+		t.Errorf("requests %v", n)
+	}
+}
+
+// TestNoConnection: a sandbox whose helper cannot be reached does not start.
+func TestNoConnection(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		answer *apierrors.StatusError
+		limit  time.Duration
+		want   env.Status
+		texts  []string
+	}{
+		"no rights": {
+			apierrors.NewForbidden(schema.GroupResource{Resource: "pods/exec"}, "p", errors.New(`User "u" cannot create resource`)),
+			time.Hour, env.StartFailed,
+			[]string{`User "u" cannot create resource`, hintRights},
+		},
+		"no answer": {
+			apierrors.NewServiceUnavailable("try later"),
+			time.Second, env.DaemonUnavailable,
+			[]string{"no connection for ", "try later", hintCluster},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fake := kubetest.New(t)
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				status := test.answer.ErrStatus
+				status.Kind, status.APIVersion = "Status", "v1"
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(int(status.Code))
+				assert.NoError(t, json.NewEncoder(w).Encode(status))
+			}))
+			t.Cleanup(server.Close)
+			fake.REST = &rest.Config{Host: server.URL, QPS: -1}
+			c := openFake(t, fake, func(s *Settings) { s.StartTimeout = test.limit })
+			closeCluster(t, c, fake)
+			_, err := c.Start(t.Context(), Config{Image: dockertest.Image(t)})
+			checkStatus(t, err, test.want, test.texts...)
+			if strings.Contains(err.Error(), "closed pipe") {
+				t.Errorf("the reason is hidden: %v", err)
+			}
+		})
+	}
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"runtime"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,6 +16,8 @@ import (
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/docker/dockertest"
 	"github.com/minibench/mini/env/kubernetes/kubetest"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 func TestMain(m *testing.M) {
@@ -44,9 +45,7 @@ func newFake(t *testing.T, change func(*Settings)) (*Cluster, *kubetest.Cluster)
 func closeCluster(t *testing.T, c *Cluster, fake *kubetest.Cluster) {
 	t.Cleanup(func() { checkEmpty(t, fake) })
 	t.Cleanup(func() { // before the check
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, c.Close())
 	})
 }
 
@@ -58,9 +57,7 @@ func openFake(t *testing.T, fake *kubetest.Cluster, change func(*Settings)) *Clu
 		change(&s)
 	}
 	c, err := newCluster(s, fake.Client, fake.REST, fake.Namespace)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return c
 }
 
@@ -69,23 +66,17 @@ func checkEmpty(t *testing.T, fake *kubetest.Cluster) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
 	pods, err := fake.Client.CoreV1().Pods(fake.Namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, p := range pods.Items {
 		t.Errorf("pod %s is left", p.Name)
 	}
 	policies, err := fake.Client.NetworkingV1().NetworkPolicies(fake.Namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, p := range policies.Items {
 		t.Errorf("NetworkPolicy %s is left", p.Name)
 	}
 	maps, err := fake.Client.CoreV1().ConfigMaps(fake.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "!" + labelHelper})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, m := range maps.Items {
 		t.Errorf("ConfigMap %s is left", m.Name)
 	}
@@ -106,19 +97,13 @@ func eventually(t *testing.T, what string, condition func() bool) {
 func startPod(t *testing.T, c *Cluster, cfg Config) *Pod {
 	t.Helper()
 	p, err := c.Start(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	closeAfter(t, p)
 	return p
 }
 
 func closeAfter(t *testing.T, p *Pod) {
-	t.Cleanup(func() {
-		if err := p.Close(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { assert.NoError(t, p.Close(context.WithoutCancel(t.Context()))) })
 }
 
 // run runs a script, which must succeed, and returns its output.
@@ -156,9 +141,7 @@ func checkConfigError(t *testing.T, err error, key string, texts ...string) {
 func checkTexts(t *testing.T, message string, texts []string) {
 	t.Helper()
 	for _, text := range texts {
-		if !strings.Contains(message, text) {
-			t.Errorf("%s, want %q", message, text)
-		}
+		assert.Contains(t, message, text)
 	}
 }
 
@@ -167,11 +150,8 @@ func changeStatus(t *testing.T, fake *kubetest.Cluster, name string, change func
 	t.Helper()
 	pods := fake.Client.CoreV1().Pods(fake.Namespace)
 	p, err := pods.Get(t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	change(&p.Status)
-	if _, err := pods.UpdateStatus(t.Context(), p, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = pods.UpdateStatus(t.Context(), p, metav1.UpdateOptions{})
+	require.NoError(t, err)
 }

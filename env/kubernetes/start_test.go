@@ -23,7 +23,10 @@ import (
 
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/docker/dockertest"
+	"github.com/minibench/mini/env/envtest"
 	"github.com/minibench/mini/env/kubernetes/kubetest"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 // reasons collects what the starts of pods waited for.
@@ -55,9 +58,8 @@ func setQuota(t *testing.T, fake *kubetest.Cluster, pods int) {
 		ObjectMeta: metav1.ObjectMeta{Name: "small"},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(int64(pods), resource.DecimalSI)}},
 	}
-	if _, err := fake.Client.CoreV1().ResourceQuotas(fake.Namespace).Create(t.Context(), quota, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := fake.Client.CoreV1().ResourceQuotas(fake.Namespace).Create(t.Context(), quota, metav1.CreateOptions{})
+	require.NoError(t, err)
 }
 
 // startMany starts n sandboxes at once. Each runs a command and is closed when use
@@ -80,9 +82,7 @@ func startMany(t *testing.T, c *Cluster, n int, use func()) {
 			if err != nil || string(res.Output) != "42\n" {
 				t.Errorf("output %q, %v", res.Output, err)
 			}
-			if err := p.Close(ctx); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, p.Close(ctx))
 		})
 	}
 	workers.Wait()
@@ -193,9 +193,7 @@ func TestUnschedulable(t *testing.T) {
 			default:
 			}
 			fake.SetPending(nil)
-			if err := <-started; err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, <-started)
 		})
 	}
 }
@@ -214,13 +212,10 @@ func TestCancel(t *testing.T) {
 				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "mini-does-not-exist:1"}}},
 			}
 			pods := f.Client.CoreV1().Pods(f.Namespace)
-			if _, err := pods.Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			_, err := pods.Create(t.Context(), pod, metav1.CreateOptions{})
+			require.NoError(t, err)
 			t.Cleanup(func() {
-				if err := pods.Delete(context.WithoutCancel(t.Context()), "other", metav1.DeleteOptions{}); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, pods.Delete(context.WithoutCancel(t.Context()), "other", metav1.DeleteOptions{}))
 			})
 		},
 	} {
@@ -405,9 +400,7 @@ func TestDownAtStart(t *testing.T) {
 		}()
 		eventually(t, "requests fail", func() bool { return fake.RequestCount()[request] >= before+2 })
 		fake.SetDown(false)
-		if err := <-started; err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, <-started)
 	}
 }
 
@@ -433,7 +426,15 @@ func TestDownInStart(t *testing.T) {
 		return fake.RequestCount()["watch pods"] > watches || fake.RequestCount()["list pods"] > 1
 	})
 	fake.SetDown(false)
-	if err := <-started; err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, <-started)
+}
+
+func TestConformance(t *testing.T) {
+	image := dockertest.Image(t)
+	c, _ := newFake(t, func(s *Settings) { s.MaxStarts = 4 }) // many at once take too long here
+	envtest.Run(t, func(t *testing.T) env.Environment {
+		return startPod(t, c, Config{Image: image})
+	}, envtest.WithMemory(func(t *testing.T) env.Environment {
+		return startPod(t, c, Config{Image: image, MemoryBytes: 96 << 20, ShmBytes: 16 << 20})
+	}))
 }

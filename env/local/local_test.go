@@ -17,6 +17,8 @@ import (
 	"github.com/minibench/mini/env/helper/child/childtest"
 	"github.com/minibench/mini/env/local"
 	"github.com/minibench/mini/env/scratch"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 func TestMain(m *testing.M) {
@@ -36,9 +38,7 @@ func openWith(t *testing.T, c local.Config) *local.Local {
 func openAs(t *testing.T, c local.Config) *local.Local {
 	t.Helper()
 	sandbox, err := local.New(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		if err := sandbox.Close(t.Context()); err != nil { // Close must work although t.Context() has ended
 			t.Errorf("close: %v", err)
@@ -81,9 +81,7 @@ func TestSecret(t *testing.T) {
 		"PATH": false, "HOME": false, "TOKENIZERS_PARALLELISM": false, "SECRETARY": false, "KEYBOARD": false,
 		"MAX_TOKENS": false, "PWD": false, "CPATH": false, "": false,
 	} {
-		if got := local.IsSecret(name); got != want {
-			t.Errorf("IsSecret(%q) is %v, want %v", name, got, want)
-		}
+		assert.Equal(t, want, local.IsSecret(name), "IsSecret(%q)", name)
 	}
 }
 
@@ -93,12 +91,8 @@ func TestVariables(t *testing.T) {
 	t.Setenv("MINI_TEST_PLAIN", "seen")
 	t.Setenv("MINI_TEST_PLAIN_TOO", "hidden by name")
 	sandbox := openWith(t, local.Config{Env: map[string]string{"MINI_TEST_GIVEN_TOKEN": "given"}, Hidden: []string{"MINI_TEST_PLAIN_TOO"}})
-	if got := run(t, sandbox, `echo "${MINI_TEST_API_KEY-unset} $MINI_TEST_GIVEN_TOKEN $MINI_TEST_PLAIN"`); got != "unset given seen\n" {
-		t.Errorf("output %q", got)
-	}
-	if got := run(t, sandbox, `tr '\0' '\n' </proc/self/environ | grep -c hidden; true`); got != "0\n" {
-		t.Errorf("the secret is in the environment %s times", got)
-	}
+	assert.Equal(t, "unset given seen\n", run(t, sandbox, `echo "${MINI_TEST_API_KEY-unset} $MINI_TEST_GIVEN_TOKEN $MINI_TEST_PLAIN"`), "output")
+	assert.Equal(t, "0\n", run(t, sandbox, `tr '\0' '\n' </proc/self/environ | grep -c hidden; true`), "the secret in the environment")
 }
 
 // TestGitVariables: commands do not inherit git variables, such as those of a hook that
@@ -110,9 +104,7 @@ func TestGitVariables(t *testing.T) {
 	for name, program := range map[string]*child.Program{"direct": nil, "helper": childtest.Program(t)} {
 		t.Run(name, func(t *testing.T) {
 			sandbox := openWith(t, local.Config{Env: map[string]string{"GIT_AUTHOR_NAME": "given"}, Helper: program})
-			if got := run(t, sandbox, `env | grep ^GIT_`); got != "GIT_AUTHOR_NAME=given\n" {
-				t.Errorf("output %q", got)
-			}
+			assert.Equal(t, "GIT_AUTHOR_NAME=given\n", run(t, sandbox, `env | grep ^GIT_`), "output")
 		})
 	}
 }
@@ -127,9 +119,7 @@ func TestCleanEnv(t *testing.T) {
 			sandbox := openWith(t, local.Config{CleanEnv: true, Env: map[string]string{"MINI_TEST_GIVEN": "given"}, Helper: program})
 			got := run(t, sandbox, `env | cut -d= -f1 | sort | tr '\n' ' '; echo "$PATH"`)
 			names, path, _ := strings.Cut(strings.TrimSuffix(got, "\n"), "/")
-			if "/"+path != os.Getenv("PATH") {
-				t.Errorf("PATH is %q", "/"+path)
-			}
+			assert.Equal(t, os.Getenv("PATH"), "/"+path, "PATH")
 			for _, name := range strings.Fields(names) {
 				allowed := strings.HasPrefix(name, "LC_") || slices.Contains([]string{
 					"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TERM", "TZ", "TMPDIR", // of the host
@@ -152,31 +142,23 @@ func TestCleanEnv(t *testing.T) {
 func TestDisposable(t *testing.T) {
 	for _, disposable := range []bool{true, false} {
 		dir, err := scratch.New("local-test")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		sandbox := openWith(t, local.Config{Dir: dir, Disposable: disposable, Warnings: []string{"empty"}})
 		if i := sandbox.Info(); i.Disposable != disposable || !slices.Equal(i.Warnings, []string{"empty"}) {
 			t.Errorf("info is %+v", i)
 		}
 		run(t, sandbox, "mkdir -p a/b && touch a/b/c && chmod 0 a/b/c a/b a")
-		if err := sandbox.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, sandbox.Close(t.Context()))
 		if _, err := os.Lstat(dir); (err == nil) == disposable {
 			t.Errorf("disposable %v, and afterwards: %v", disposable, err)
 		}
-		if err := scratch.Remove(dir); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, scratch.Remove(dir))
 	}
 }
 
 func TestConfig(t *testing.T) {
 	cwd, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Run("zero value", func(t *testing.T) {
 		sandbox := openWith(t, local.Config{})
 		if sandbox.Info().Dir != cwd || run(t, sandbox, "pwd") != cwd+"\n" || !sandbox.Info().Network {
@@ -186,9 +168,7 @@ func TestConfig(t *testing.T) {
 	t.Run("relative directories", func(t *testing.T) {
 		dir := t.TempDir()
 		t.Chdir(dir)
-		if err := os.MkdirAll("a/b", 0o750); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll("a/b", 0o750))
 		sandbox := openWith(t, local.Config{Dir: "a"})
 		r, err := sandbox.Execute(t.Context(), env.Command{Script: "pwd", Dir: "b"})
 		if want := filepath.Join(dir, "a/b") + "\n"; err != nil || string(r.Output) != want {

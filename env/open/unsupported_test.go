@@ -8,6 +8,7 @@ import (
 
 	"github.com/minibench/mini/configs"
 	envopen "github.com/minibench/mini/env/open"
+	"github.com/minibench/mini/internal/require"
 )
 
 // Settings that pods cannot have are refused if the user set them, in every layer.
@@ -23,15 +24,11 @@ func TestCheckSettings(t *testing.T) {
 	} {
 		t.Run(tt.file+tt.arg, func(t *testing.T) {
 			layer, err := configs.ReadBuiltin("swebench")
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			layers := []configs.Layer{layer}
 			if tt.file != "" {
 				path := filepath.Join(t.TempDir(), "mine.yaml")
-				if err := os.WriteFile(path, []byte("environment: {"+tt.file+"}\n"), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, os.WriteFile(path, []byte("environment: {"+tt.file+"}\n"), 0o600))
 				if layer, err = configs.ReadFile(path); err != nil {
 					t.Fatal(err)
 				}
@@ -47,9 +44,7 @@ func TestCheckSettings(t *testing.T) {
 				layers = append(layers, layer)
 			}
 			cfg, err := configs.Merge(layers...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			got := ""
 			if err := envopen.CheckSettings(cfg, cfg.Environment.Class); err != nil {
 				got = err.Error()

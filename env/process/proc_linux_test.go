@@ -1,14 +1,23 @@
 package process
 
 import (
+	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 func TestParseStat(t *testing.T) {
@@ -48,13 +57,9 @@ func TestScanOddNames(t *testing.T) {
 	}
 	name := ") Z 1 (\n 2"
 	link := filepath.Join(t.TempDir(), name)
-	if err := os.Symlink(sleep, link); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink(sleep, link))
 	cmd := exec.CommandContext(t.Context(), link, "60")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.Start())
 	p, ok := scanProcs()[cmd.Process.Pid]
 	for range 10_000 { // exec sets the name a moment after Start has returned
 		if p.name == name {
@@ -66,12 +71,8 @@ func TestScanOddNames(t *testing.T) {
 	if !ok || p.name != name || p.parent != os.Getpid() || !p.isAlive() {
 		t.Errorf("found %v: %+v", ok, p)
 	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Wait(); err == nil {
-		t.Error("a killed process exited with status 0")
-	}
+	require.NoError(t, cmd.Process.Kill())
+	assert.Error(t, cmd.Wait(), "a killed process exited with status 0")
 }
 
 func TestAlive(t *testing.T) {
@@ -86,9 +87,7 @@ func TestAlive(t *testing.T) {
 		"first thread has left": {proc{state: 'Z', threads: 2}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := c.isAlive(); got != c.want {
-				t.Errorf("alive is %v, want %v", got, c.want)
-			}
+			assert.Equal(t, c.want, c.isAlive(), "alive")
 		})
 	}
 }
@@ -120,9 +119,7 @@ func TestProtects(t *testing.T) {
 			for _, q := range c.table {
 				tab[q.pid] = q
 			}
-			if got := protected.contains(tab)(c.table[len(c.table)-1]); got != c.want {
-				t.Errorf("protects is %v, want %v", got, c.want)
-			}
+			assert.Equal(t, c.want, protected.contains(tab)(c.table[len(c.table)-1]), "protects")
 		})
 	}
 }
@@ -137,21 +134,15 @@ func TestTableLoops(t *testing.T) {
 	if visits > 3 {
 		t.Errorf("%d ancestors", visits)
 	}
-	if got := tab.descendantsOf(1); len(got) != 0 {
-		t.Errorf("descendants are %v", got)
-	}
+	assert.Equal(t, 0, len(tab.descendantsOf(1)), "descendants")
 }
 
 func TestMergeAndFindShell(t *testing.T) {
 	got := MergeEnv([]string{"A=1", "B=2", "A=3", "C=4"}, map[string]string{"B": "5", "D": "6=7"})
-	if diff := cmp.Diff([]string{"A=3", "C=4", "B=5", "D=6=7"}, got); diff != "" {
-		t.Errorf("environment differs (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, []string{"A=3", "C=4", "B=5", "D=6=7"}, got, "environment differs")
 	dir := t.TempDir()
 	for _, name := range []string{"bash", "mine"} {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o755))
 	}
 	for _, c := range []struct{ shell, environ, want []string }{
 		{nil, []string{"PATH=" + dir}, []string{dir + "/bash", "-c"}},
@@ -189,5 +180,197 @@ func TestDeepChain(t *testing.T) {
 	}
 	if len(chain) != depth || n != depth/2 {
 		t.Errorf("%d descendants, %d protected; want %d, %d", len(chain), n, depth, depth/2)
+	}
+}
+
+// TestMemoryGuard: near the limit of a group whose processes the kernel would all kill,
+// the guard kills the largest process, and no other.
+func TestMemoryGuard(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		temporary := filepath.Join(dir, "new")
+		require.NoError(t, os.WriteFile(temporary, []byte(text), 0o600))
+		require.NoError(t, os.Rename(temporary, filepath.Join(dir, name)))
+	}
+	write("memory.max", "1000000000\n")
+	if startMemoryGuard(dir) != nil {
+		t.Error("a guard without memory.oom.group")
+	}
+	write("memory.oom.group", "1\n")
+	write("memory.stat", "anon 1000000\nfile 900000000\nkernel 1000\nshmem 0\n")
+	small := exec.Command("sleep", "1000")
+	large := exec.Command("bash", "-c", `x=$(head -c 30000000 /dev/zero | tr '\0' x); sleep 1000 & wait`)
+	for _, cmd := range []*exec.Cmd{small, large} {
+		require.NoError(t, cmd.Start())
+		t.Cleanup(func() { _ = cmd.Process.Kill() })
+	}
+	for deadline := time.Now().Add(2 * time.Minute); privatePages(large.Process.Pid) < 5000; {
+		if time.Now().After(deadline) {
+			t.Fatal("the large process stays small")
+		}
+		time.Sleep(time.Millisecond)
+	}
+	g := startMemoryGuard(dir)
+	if g == nil {
+		t.Fatal("no guard")
+	}
+	defer g.close()
+	time.Sleep(2 * guardInterval)
+	require.Equal(t, 0, g.count(), "a process was killed although files in the cache only use the memory")
+	write("memory.stat", "anon 940000000\nfile 0\nkernel 1000\nshmem 0\n")
+	for g.count() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	write("memory.stat", "anon 1000\n")
+	err := large.Wait()
+	status, ok := large.ProcessState.Sys().(syscall.WaitStatus)
+	if !ok || status.Signal() != syscall.SIGKILL {
+		t.Errorf("the large process ended with %v", err)
+	}
+	if syscall.Kill(small.Process.Pid, 0) != nil || g.count() != 1 {
+		t.Errorf("%d processes were killed, want 1", g.count())
+	}
+}
+
+// roleVariable makes TestMemoryGuardInGroup act as a process in the group: as the helper
+// with its guard, or as a command that uses memory without end.
+const roleVariable = "MINI_TEST_MEMORY_ROLE"
+
+// TestMemoryGuardInGroup: in a group that the kernel kills as a whole, it kills nothing,
+// because the guard kills the commands that use up the memory before. Three commands that
+// do so at once can be faster than the guard.
+func TestMemoryGuardInGroup(t *testing.T) {
+	switch os.Getenv(roleVariable) {
+	case "helper":
+		guardCommands(t)
+		return
+	case "command":
+		useMemory()
+	}
+	for _, tt := range []struct {
+		megabytes, commands int
+	}{{256, 1}, {1024, 1}, {2048, 2}} {
+		t.Run(fmt.Sprintf("%d MB, %d commands", tt.megabytes, tt.commands), func(t *testing.T) {
+			dir := newMemoryGroup(t, tt.megabytes<<20)
+			group, err := os.Open(dir)
+			require.NoError(t, err)
+			defer group.Close()
+			cmd := memoryProcess(t, "helper", "DIR="+dir, "COMMANDS="+strconv.Itoa(tt.commands))
+			cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(group.Fd())}
+			if out, err := cmd.CombinedOutput(); err != nil {
+				events, _ := os.ReadFile(filepath.Join(dir, "memory.events"))
+				t.Errorf("%v: %s\nmemory.events:\n%s", err, out, events)
+			}
+		})
+	}
+}
+
+func memoryProcess(t *testing.T, role string, environ ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestMemoryGuardInGroup$")
+	cmd.Env = append(append(os.Environ(), roleVariable+"="+role), environ...)
+	return cmd
+}
+
+// newMemoryGroup creates a control group with a limit. It skips the test where that is
+// not possible.
+func newMemoryGroup(t *testing.T, limit int) string {
+	t.Helper()
+	const root = "/sys/fs/cgroup"
+	enabled, err := os.ReadFile(filepath.Join(root, "cgroup.subtree_control"))
+	if err != nil || !bytes.Contains(enabled, []byte("memory")) {
+		t.Skip("the memory controller of cgroup v2 is not enabled below /sys/fs/cgroup")
+	}
+	dir, err := os.MkdirTemp(root, "mini-test-") //nolint:usetesting // a control group, not a folder
+	if err != nil {
+		t.Skipf("no right to create a control group: %v", err)
+	}
+	t.Cleanup(func() { _ = os.Remove(dir) })
+	for name, value := range map[string]string{"memory.max": strconv.Itoa(limit), "memory.swap.max": "0", "memory.oom.group": "1"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(value), 0o600); err != nil && name != "memory.swap.max" {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// guardCommands starts a guard and, three times, commands that use memory without end,
+// beside one that does not. The guard must kill all of the former and not the latter.
+func guardCommands(t *testing.T) {
+	guard := startMemoryGuard(os.Getenv("DIR"))
+	if guard == nil {
+		t.Fatal("no guard")
+	}
+	defer guard.close()
+	commands, err := strconv.Atoi(os.Getenv("COMMANDS"))
+	require.NoError(t, err)
+	other := exec.CommandContext(t.Context(), "sleep", "1000")
+	require.NoError(t, other.Start())
+	for range 3 {
+		running := make([]*exec.Cmd, commands)
+		for i := range running {
+			running[i] = memoryProcess(t, "command")
+			require.NoError(t, running[i].Start())
+		}
+		for _, cmd := range running {
+			assert.ErrorContains(t, cmd.Wait(), "killed", "a command ended")
+		}
+	}
+	if pid, err := syscall.Wait4(other.Process.Pid, nil, syscall.WNOHANG, nil); pid != 0 || guard.count() != 3*commands {
+		t.Errorf("killed %d processes, want %d; the other command has ended: %t, %v", guard.count(), 3*commands, pid != 0, err)
+	}
+	_ = other.Process.Kill()
+	_ = other.Wait() // killed
+}
+
+// used keeps the memory of useMemory from the garbage collector.
+var used [][]byte
+
+// useMemory uses memory as fast as it can.
+func useMemory() {
+	debug.SetGCPercent(-1)
+	for {
+		block := make([]byte, 16<<20)
+		for i := 0; i < len(block); i += 4096 {
+			block[i] = 1
+		}
+		used = append(used, block)
+	}
+}
+
+func TestOOMKills(t *testing.T) {
+	for name, c := range map[string]struct {
+		text string
+		want int
+	}{
+		"cgroup v1":        {"oom_kill_disable 0\nunder_oom 0\noom_kill 3\n", 3},
+		"cgroup v2":        {"low 0\nhigh 0\nmax 12\noom 2\noom_kill 1\noom_group_kill 0\n", 1},
+		"none yet":         {"oom_kill 0\n", 0},
+		"no counter":       {"oom_kill_disable 0\nunder_oom 0\n", -1},
+		"nothing":          {"", -1},
+		"not a number":     {"oom_kill many\n", -1},
+		"without line end": {"oom_kill 7", 7},
+	} {
+		assert.Equal(t, c.want, parseOOMKills([]byte(c.text)), "%s", name)
+	}
+}
+
+func TestOOMFiles(t *testing.T) {
+	for name, c := range map[string]struct {
+		groups string
+		want   []string
+	}{
+		"cgroup v1": {
+			"4:cpu,cpuacct:/a\n3:memory:/docker/x\n0::/b\n",
+			[]string{"/sys/fs/cgroup/memory/docker/x/memory.oom_control", "/sys/fs/cgroup/memory/memory.oom_control"},
+		},
+		"cgroup v2":                {"0::/a/b\n", []string{"/sys/fs/cgroup/a/b/memory.events", "/sys/fs/cgroup/memory.events"}},
+		"cgroup v2 in a container": {"0::/\n", []string{"/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory.events"}},
+		"none":                     {"", nil},
+	} {
+		if got := oomFiles(c.groups); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
 	}
 }

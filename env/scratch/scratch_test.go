@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/minibench/mini/env/scratch"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 // TestMain lets the test binary run as a process that owns a directory and waits to be
@@ -32,45 +34,25 @@ func TestMain(m *testing.M) {
 func TestSweep(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	own, err := scratch.New("own")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	other := filepath.Join(os.TempDir(), "someone-else")
 	link := filepath.Join(os.TempDir(), "mini-scratch-link")
-	if err := os.Mkdir(other, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(other, link); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(other, 0o700))
+	require.NoError(t, os.Symlink(other, link))
 
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), "MINI_TEST_OWNER=1")
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
 	dir, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	dir = strings.TrimSpace(dir)
 	unreadable := filepath.Join(dir, "a", "b")
-	if err := os.MkdirAll(unreadable, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(unreadable, 0); err != nil {
-		t.Fatal(err)
-	}
-	if removed := scratch.Sweep(); len(removed) != 0 {
-		t.Errorf("while its owner lives: removed %q", removed)
-	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(unreadable, 0o700))
+	require.NoError(t, os.Chmod(unreadable, 0))
+	assert.Equal(t, 0, len(scratch.Sweep()), "while its owner lives: removed")
+	require.NoError(t, cmd.Process.Kill())
 	_ = cmd.Wait() // it was killed
 	if found := scratch.Abandoned(); !slices.Equal(found, []string{dir}) {
 		t.Errorf("found %q, want %s alone", found, dir)
@@ -84,9 +66,7 @@ func TestSweep(t *testing.T) {
 		}
 	}
 	for range 2 {
-		if err := scratch.Remove(own); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, scratch.Remove(own))
 	}
 	if _, err := os.Lstat(dir); !os.IsNotExist(err) {
 		t.Errorf("the folder of the dead owner: %v", err)
@@ -98,19 +78,11 @@ func TestSweep(t *testing.T) {
 func TestRemoveStaysInside(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	dir, err := scratch.New("links")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	outside := t.TempDir()
-	if err := os.Chmod(outside, 0o500); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(outside, filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
-	if err := scratch.Remove(dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chmod(outside, 0o500))
+	require.NoError(t, os.Symlink(outside, filepath.Join(dir, "link")))
+	require.NoError(t, scratch.Remove(dir))
 	if info, err := os.Stat(outside); err != nil || info.Mode().Perm() != 0o500 {
 		t.Errorf("the target of the link is now %v, %v", info, err)
 	}
@@ -120,22 +92,14 @@ func TestRemoveStaysInside(t *testing.T) {
 func TestKeep(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	dir, err := scratch.New("a__b-1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "note"), []byte("left"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "note"), []byte("left"), 0o600))
 	kept, err := scratch.Keep(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if err := scratch.Remove(dir); err != nil {
 		t.Errorf("remove a kept directory: %v", err)
 	}
-	if swept := scratch.Sweep(); len(swept) != 0 {
-		t.Errorf("swept %q", swept)
-	}
+	assert.Equal(t, 0, len(scratch.Sweep()), "swept")
 	if got, err := os.ReadFile(filepath.Join(kept, "note")); err != nil || string(got) != "left" {
 		t.Errorf("in the kept folder: %q, %v", got, err)
 	}
@@ -145,31 +109,20 @@ func TestKeep(t *testing.T) {
 func TestCreate(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	dir, err := scratch.NewPath("later")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) || !filepath.IsAbs(dir) {
 		t.Fatalf("%s: %v before it was made", dir, err)
 	}
-	if err := scratch.Remove(dir); err != nil {
-		t.Error(err)
-	}
-	if err := scratch.Create(dir); err != nil {
-		t.Fatal(err)
-	}
-	if err := scratch.Create(dir); err == nil {
-		t.Error("the directory was created twice")
-	}
+	assert.NoError(t, scratch.Remove(dir))
+	require.NoError(t, scratch.Create(dir))
+	assert.Error(t, scratch.Create(dir), "the directory was created twice")
 	if left := scratch.Abandoned(); len(left) > 0 {
 		t.Errorf("a sweep would remove %q", left)
 	}
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("%v, %v", info, err)
 	}
-	if err := scratch.Remove(dir); err != nil {
-		t.Error(err)
-	}
-	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("%v after it was removed", err)
-	}
+	assert.NoError(t, scratch.Remove(dir))
+	_, err = os.Stat(dir)
+	assert.ErrorIs(t, err, fs.ErrNotExist, "after it was removed")
 }

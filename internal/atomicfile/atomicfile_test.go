@@ -7,25 +7,23 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/minibench/mini/internal/assert"
 	"github.com/minibench/mini/internal/atomicfile"
+	"github.com/minibench/mini/internal/require"
 )
 
 func TestWrite(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")
 	for _, text := range []string{"old", "new"} {
-		if err := atomicfile.Write(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, atomicfile.Write(path, []byte(text), 0o600))
 	}
 	broken := errors.New("broken")
 	err := atomicfile.WriteFunc(path, 0o600, func(w io.Writer) error {
 		_, _ = io.WriteString(w, "a part")
 		return broken
 	})
-	if !errors.Is(err, broken) {
-		t.Errorf("WriteFunc = %v, want %v", err, broken)
-	}
+	assert.ErrorIs(t, err, broken, "WriteFunc")
 	if got, err := os.ReadFile(path); err != nil || string(got) != "new" {
 		t.Errorf("the file has %q, %v", got, err)
 	}

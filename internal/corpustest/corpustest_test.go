@@ -6,19 +6,17 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/minibench/mini/internal/assert"
 	"github.com/minibench/mini/internal/corpustest"
+	"github.com/minibench/mini/internal/require"
 )
 
 func TestNamedCorpus(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, "parsers", "parse_log_jq"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "parsers", "parse_log_jq"), 0o700))
 	t.Setenv(corpustest.DirVariable, dir)
 	t.Setenv(corpustest.RequiredVariable, "")
-	if got := corpustest.Dir(t); got != dir {
-		t.Errorf("the corpus is %s, want %s", got, dir)
-	}
+	assert.Equal(t, dir, corpustest.Dir(t), "the corpus")
 	if got, want := corpustest.Subdir(t, "parsers/parse_log_jq"), filepath.Join(dir, "parsers", "parse_log_jq"); got != want {
 		t.Errorf("the part is %s, want %s", got, want)
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/minibench/mini/internal/assert"
 	"github.com/minibench/mini/internal/difflines"
 )
 
@@ -20,8 +21,6 @@ func TestLines(t *testing.T) {
 			line, rest, more = strings.Cut(rest, "\n")
 			got = append(got, string(s.Line(line, rest)))
 		}
-		if strings.Join(got, " ") != tt.want {
-			t.Errorf("%s: %q, want %q", tt.name, strings.Join(got, " "), tt.want)
-		}
+		assert.Equal(t, tt.want, strings.Join(got, " "), "%s", tt.name)
 	}
 }

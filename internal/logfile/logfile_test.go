@@ -12,28 +12,25 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/minibench/mini/internal/assert"
 	"github.com/minibench/mini/internal/logfile"
+	"github.com/minibench/mini/internal/require"
 )
 
 func compressed(t testing.TB, text []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
-	if _, err := w.Write(text); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.Write(text)
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
 	return b.Bytes()
 }
 
 func write(t testing.TB, name string, data []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, data, 0o600))
 	return path
 }
 
@@ -89,28 +86,23 @@ func TestBadFiles(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), path) {
 				t.Errorf("error %v, want %q and the path", err, tt.want)
 			}
-			if got := errors.Is(err, logfile.ErrTooLong); got != strings.Contains(tt.want, "too long") {
-				t.Errorf("ErrTooLong: %t in %v", got, err)
-			}
+			assert.Equal(t, strings.Contains(tt.want, "too long"), errors.Is(err, logfile.ErrTooLong), "ErrTooLong: in %v", err)
 		})
 	}
 }
 
 func TestNoFile(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := logfile.Read(dir, 1); err == nil || !strings.Contains(err.Error(), "not a regular file") {
-		t.Errorf("a folder: %v", err)
-	}
-	if _, err := logfile.Read(filepath.Join(dir, "none"), 1); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("nothing: %v", err)
-	}
+	_, err := logfile.Read(dir, 1)
+	assert.ErrorContains(t, err, "not a regular file", "a folder")
+	_, err = logfile.Read(filepath.Join(dir, "none"), 1)
+	assert.ErrorIs(t, err, fs.ErrNotExist, "nothing")
 	loop := filepath.Join(dir, "loop")
 	if err := os.Symlink(loop, loop); err != nil {
 		t.Skipf("no symbolic links here: %v", err)
 	}
-	if _, err := logfile.Read(loop, 1); err == nil {
-		t.Error("a link to itself was read")
-	}
+	_, err = logfile.Read(loop, 1)
+	assert.Error(t, err, "a link to itself")
 }
 
 // Read rejects a file that decompresses to a thousand times its size before it allocates
@@ -122,9 +114,7 @@ func TestBomb(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	_, err := logfile.Read(path, 32<<20)
 	runtime.ReadMemStats(&after)
-	if !errors.Is(err, logfile.ErrTooLong) {
-		t.Errorf("error %v, want ErrTooLong", err)
-	}
+	assert.ErrorIs(t, err, logfile.ErrTooLong)
 	if took := after.TotalAlloc - before.TotalAlloc; took > 1<<20 {
 		t.Errorf("%d bytes were allocated for it", took)
 	}

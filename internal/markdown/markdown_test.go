@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/minibench/mini/internal/assert"
 	"github.com/minibench/mini/internal/markdown"
 )
 
@@ -26,9 +27,7 @@ func TestLines(t *testing.T) {
 		for line := range strings.SplitSeq(tt.lines, "\n") {
 			got = append(got, s.Line(line))
 		}
-		if fmt.Sprint(got) != fmt.Sprint(tt.want) {
-			t.Errorf("%q: %v, want %v", tt.lines, got, tt.want)
-		}
+		assert.Equal(t, fmt.Sprint(tt.want), fmt.Sprint(got), "%q", tt.lines)
 	}
 }
 

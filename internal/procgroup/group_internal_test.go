@@ -13,6 +13,9 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -46,21 +49,15 @@ func TestGroupIsKilledBeforeItsLeaderIsReaped(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), "sh", "-c", test.script)
 			cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, &left, 3*time.Second
 			g := New(cmd, os.Environ())
-			if err := g.Start(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, g.Start())
 			if test.kill {
-				if err := g.Kill(); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, g.Kill())
 			}
 			_ = g.Wait()
 			if kills.Load() == 0 {
 				t.Error("the group was not killed")
 			}
-			if got := out.String(); got != test.output {
-				t.Errorf("output %q, want %q", got, test.output)
-			}
+			assert.Equal(t, test.output, out.String(), "output")
 			if pid := strings.TrimSpace(left.String()); pid != "" {
 				waitForExit(t, "/proc/"+pid+"/stat")
 			}

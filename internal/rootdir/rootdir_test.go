@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/internal/rootdir"
 )
 
@@ -39,9 +41,7 @@ func TestLinksOut(t *testing.T) {
 					put(t, filepath.Join(outside, "c/file"), "old")
 					put(t, filepath.Join(outside, "file"), "old")
 					run := filepath.Join(top, "run")
-					if err := os.MkdirAll(filepath.Join(run, filepath.Dir(link)), 0o700); err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, os.MkdirAll(filepath.Join(run, filepath.Dir(link)), 0o700))
 					target := outside
 					if relative {
 						var err error
@@ -49,13 +49,9 @@ func TestLinksOut(t *testing.T) {
 							t.Fatal(err)
 						}
 					}
-					if err := os.Symlink(target, filepath.Join(run, link)); err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, os.Symlink(target, filepath.Join(run, link)))
 					d, err := rootdir.Open(run)
-					if err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, err)
 					defer d.Close()
 					err = work(d, filepath.Join(run, "a/b/c/file"))
 					if out, ok := errors.AsType[*rootdir.LinkError](err); !ok || out.Path != filepath.Join(run, link) {
@@ -112,13 +108,9 @@ func TestLinksInside(t *testing.T) {
 				if link == "a/b/up" {
 					path = filepath.Join(run, link, "inside/b/c/file")
 				}
-				if err := errors.Join(os.MkdirAll(filepath.Join(run, filepath.Dir(link)), 0o700), os.Symlink(target, filepath.Join(run, link))); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, errors.Join(os.MkdirAll(filepath.Join(run, filepath.Dir(link)), 0o700), os.Symlink(target, filepath.Join(run, link))))
 				d, err := rootdir.Open(run)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				defer d.Close()
 				err = work(d, path)
 				if found, ok := errors.AsType[*rootdir.LinkError](err); !ok || !found.Inside || found.Path != filepath.Join(run, link) {
@@ -143,17 +135,11 @@ func TestReplace(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "outside")
 	put(t, outside, "old")
 	d, err := rootdir.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer d.Close()
 	path := filepath.Join(dir, "new/file")
-	if err := d.WriteFile(path, []byte("one")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, d.WriteFile(path, []byte("one")))
+	require.NoError(t, os.Chmod(path, 0o600))
 	if err := d.Replace(path, func(w io.Writer) error {
 		_, err := io.WriteString(w, "half")
 		return errors.Join(err, io.ErrShortWrite)
@@ -163,9 +149,7 @@ func TestReplace(t *testing.T) {
 	if data, err := os.ReadFile(path); err != nil || string(data) != "one" {
 		t.Errorf("a failure leaves %q, %v", data, err)
 	}
-	if err := d.WriteFile(path, []byte("two")); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, d.WriteFile(path, []byte("two")))
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the permissions are %v, %v", info.Mode(), err)
 	}
@@ -173,32 +157,21 @@ func TestReplace(t *testing.T) {
 		t.Errorf("left: %v, %v", entries, err)
 	}
 	link := filepath.Join(dir, "link")
-	if err := os.Symlink(outside, link); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.WriteFile(link, []byte("three")); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, os.Symlink(outside, link))
+	assert.NoError(t, d.WriteFile(link, []byte("three")))
 	if data, err := os.ReadFile(outside); err != nil || string(data) != "old" {
 		t.Errorf("outside has %q, %v", data, err)
 	}
 	if data, err := d.ReadFile(link, 5); err != nil || string(data) != "three" {
 		t.Errorf("the file in place of the link has %q, %v", data, err)
 	}
-	if _, err := d.ReadFile(link, 4); err == nil {
-		t.Error("a file that is too large was read")
-	}
-	if err := d.WriteFile(outside, nil); err == nil {
-		t.Error("a path that is not below the folder was written")
-	}
+	_, err = d.ReadFile(link, 4)
+	assert.Error(t, err, "a file that is too large")
+	assert.Error(t, d.WriteFile(outside, nil), "a path that is not below the folder was written")
 }
 
 func put(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/internal/sanitize"
 	"github.com/minibench/mini/internal/sanitize/attacktest"
 )
@@ -23,9 +25,7 @@ func TestAttacks(t *testing.T) {
 			"Text":    {sanitize.Text(attack.Text), attacktest.LineEnds},
 			"Colours": {sanitize.Output(attack.Text), attacktest.LineEnds | attacktest.Colours},
 		} {
-			if problem := attacktest.FindControl(shown.text, shown.allowed); problem != "" {
-				t.Errorf("%s: %s leaves %s in %.200q", attack.Name, name, problem, shown.text)
-			}
+			assert.Equal(t, "", attacktest.FindControl(shown.text, shown.allowed), "%s: %s leaves in %.200q", attack.Name, name, shown.text)
 			// An output can overwrite itself, and an unterminated sequence swallows text. Line
 			// and Text lose nothing.
 			if name != "Colours" && (!strings.HasPrefix(shown.text, attacktest.Prefix) || !strings.HasSuffix(shown.text, attacktest.Suffix)) {
@@ -49,24 +49,17 @@ func TestStreamChunks(t *testing.T) {
 			continue // other attacks cover splitting
 		}
 		for _, size := range []int{1, 2, 3, 7} {
-			if got := inChunks(t, attack.Text, size); got != want {
-				t.Errorf("%s: in pieces of %d it is\n%.300q, whole it is\n%.300q", attack.Name, size, got, want)
-			}
+			assert.Equal(t, want, inChunks(t, attack.Text, size), "%s: in pieces of %d", attack.Name, size)
 		}
 		for at := range min(len(attack.Text), 100) {
 			var b strings.Builder
 			s := sanitize.NewStream(func(line string) { b.WriteString(line + "\n") })
 			for _, piece := range []string{attack.Text[:at], attack.Text[at:]} {
-				if _, err := s.Write([]byte(piece)); err != nil {
-					t.Fatal(err)
-				}
-				if problem := attacktest.FindControl(s.UnfinishedLine(), attacktest.Colours); problem != "" {
-					t.Errorf("%s: cut at %d, the unfinished line has %s", attack.Name, at, problem)
-				}
+				_, err := s.Write([]byte(piece))
+				require.NoError(t, err)
+				assert.Equal(t, "", attacktest.FindControl(s.UnfinishedLine(), attacktest.Colours), "%s: cut at %d, the unfinished line", attack.Name, at)
 			}
-			if got := b.String() + s.UnfinishedLine(); got != want {
-				t.Errorf("%s: cut at %d it is\n%.300q, whole it is\n%.300q", attack.Name, at, got, want)
-			}
+			assert.Equal(t, want, b.String()+s.UnfinishedLine(), "%s: cut at %d", attack.Name, at)
 		}
 	}
 }
@@ -107,12 +100,8 @@ func TestLineAndText(t *testing.T) {
 		{"👨\u200d\u200d👩 a\u200db", "👨\ufffd👩 a\ufffdb", "👨\ufffd👩 a\ufffdb"},
 		{"हिन्दी, ไทยที่, e\u0301", "हिन्दी, ไทยที่, e\u0301", "हिन्दी, ไทยที่, e\u0301"},
 	} {
-		if got := sanitize.Line(tt.in); got != tt.line {
-			t.Errorf("Line(%q) = %q, want %q", tt.in, got, tt.line)
-		}
-		if got := sanitize.Text(tt.in); got != tt.text {
-			t.Errorf("Text(%q) = %q, want %q", tt.in, got, tt.text)
-		}
+		assert.Equal(t, tt.line, sanitize.Line(tt.in), "Line(%q)", tt.in)
+		assert.Equal(t, tt.text, sanitize.Text(tt.in), "Text(%q)", tt.in)
 	}
 }
 
@@ -152,32 +141,21 @@ func TestOutput(t *testing.T) {
 		{"a mark on a wide sign", "日\u0301x", "日\u0301x"},
 	} {
 		got := sanitize.Output(tt.in)
-		if got != tt.want {
-			t.Errorf("%s: Colours(%q) =\n%q, want\n%q", tt.name, tt.in, got, tt.want)
-		}
-		if again := sanitize.Output(got); again != got {
-			t.Errorf("%s: a second time it is %q", tt.name, again)
-		}
+		assert.Equal(t, tt.want, got, "%s: Colours(%q)", tt.name, tt.in)
+		assert.Equal(t, got, sanitize.Output(got), "%s: a second time", tt.name)
 	}
 }
 
 func TestStreamClose(t *testing.T) {
 	var lines []string
 	s := sanitize.NewStream(func(line string) { lines = append(lines, line) })
-	if _, err := s.Write([]byte("one\n\ntw\xc3")); err != nil {
-		t.Fatal(err)
-	}
-	if s.UnfinishedLine() != "tw" {
-		t.Errorf("the rest is %q", s.UnfinishedLine())
-	}
+	_, err := s.Write([]byte("one\n\ntw\xc3"))
+	require.NoError(t, err)
+	assert.Equal(t, "tw", s.UnfinishedLine(), "the rest")
 	for range 2 {
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.Close())
 	}
-	if got := strings.Join(lines, "|"); got != "one||tw\ufffd" {
-		t.Errorf("the lines are %q", got)
-	}
+	assert.Equal(t, "one||tw\ufffd", strings.Join(lines, "|"), "the lines")
 }
 
 // A long line is split, and nothing is lost.
@@ -219,24 +197,14 @@ func FuzzSafe(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, text string, at int) {
-		if problem := attacktest.FindControl(sanitize.Line(text), 0); problem != "" {
-			t.Errorf("Line leaves %s", problem)
-		}
-		if problem := attacktest.FindControl(sanitize.Text(text), attacktest.LineEnds); problem != "" {
-			t.Errorf("Text leaves %s", problem)
-		}
+		assert.Equal(t, "", attacktest.FindControl(sanitize.Line(text), 0), "Line leaves")
+		assert.Equal(t, "", attacktest.FindControl(sanitize.Text(text), attacktest.LineEnds), "Text leaves")
 		whole := sanitize.Output(text)
-		if problem := attacktest.FindControl(whole, attacktest.LineEnds|attacktest.Colours); problem != "" {
-			t.Errorf("Colours leaves %s in %q", problem, whole)
-		}
+		assert.Equal(t, "", attacktest.FindControl(whole, attacktest.LineEnds|attacktest.Colours), "Colours leaves in %q", whole)
 		for _, s := range []string{sanitize.Line(text), sanitize.Text(text)} {
-			if sanitize.Line(s) != strings.ReplaceAll(s, "\n", " ") {
-				t.Errorf("Line changes %q a second time, to %q", s, sanitize.Line(s))
-			}
+			assert.Equal(t, strings.ReplaceAll(s, "\n", " "), sanitize.Line(s), "Line changes %q a second time", s)
 		}
-		if again := sanitize.Output(whole); again != whole {
-			t.Errorf("Colours changes\n%q a second time, to\n%q", whole, again)
-		}
+		assert.Equal(t, whole, sanitize.Output(whole), "Colours, a second time")
 		at = min(max(at, 0), len(text))
 		var b strings.Builder
 		s := sanitize.NewStream(func(line string) { b.WriteString(line + "\n") })
@@ -256,8 +224,6 @@ func TestIsUnchanged(t *testing.T) {
 		"": true, "plain": true, "two\nlines": true, "žluť 👨\u200d👩\u200d👧 👍🏽 ❤\ufe0f 🇩🇪": true,
 		"a\tb": false, "a\x1b[2J": false, "a\u200db": false, "a\u200b": false, "\u202ea": false, "a\ufe0f\ufe0f": false, "👨\u200d\u200d👩": false,
 	} {
-		if got := sanitize.IsUnchanged(text); got != want {
-			t.Errorf("%q: %t", text, got)
-		}
+		assert.Equal(t, want, sanitize.IsUnchanged(text), "%q", text)
 	}
 }

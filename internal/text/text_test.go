@@ -3,6 +3,7 @@ package text_test
 import (
 	"testing"
 
+	"github.com/minibench/mini/internal/assert"
 	"github.com/minibench/mini/internal/text"
 )
 
@@ -19,12 +20,8 @@ func TestClip(t *testing.T) {
 		{"ééé", 3, "é...", "ééé"},
 		{"a", -1, "...", "a"},
 	} {
-		if got := text.Clip(c.text, c.limit); got != c.bytes {
-			t.Errorf("Clip(%q, %d) = %q, want %q", c.text, c.limit, got, c.bytes)
-		}
-		if got := text.ClipRunes(c.text, c.limit); got != c.runes {
-			t.Errorf("ClipRunes(%q, %d) = %q, want %q", c.text, c.limit, got, c.runes)
-		}
+		assert.Equal(t, c.bytes, text.Clip(c.text, c.limit), "Clip(%q, %d)", c.text, c.limit)
+		assert.Equal(t, c.runes, text.ClipRunes(c.text, c.limit), "ClipRunes(%q, %d)", c.text, c.limit)
 	}
 }
 
@@ -33,9 +30,7 @@ func TestCount(t *testing.T) {
 		"1 file": text.Count(1, "file"), "0 files": text.Count(0, "file"), "2 entries": text.Count(2, "entry"),
 		"3 keys": text.Count(3, "key"), "4 batches": text.Count(4, "batch"), "1 entry": text.Count(1, "entry"),
 	} {
-		if got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		assert.Equal(t, want, got)
 	}
 }
 
@@ -44,12 +39,8 @@ func TestJSON(t *testing.T) {
 	if want := "{\n  \"a\": \"<b>\"\n}\n"; err != nil || string(got) != want {
 		t.Errorf("JSON = %q, %v, want %q", got, err, want)
 	}
-	if got := text.OneLine(" a\n\tb  c "); got != "a b c" {
-		t.Errorf("OneLine = %q", got)
-	}
-	if got := text.FirstLine("a\nb"); got != "a" {
-		t.Errorf("FirstLine = %q", got)
-	}
+	assert.Equal(t, "a b c", text.OneLine(" a\n\tb  c "), "OneLine")
+	assert.Equal(t, "a", text.FirstLine("a\nb"), "FirstLine")
 }
 
 func TestCSVField(t *testing.T) {
@@ -57,8 +48,6 @@ func TestCSVField(t *testing.T) {
 		"": "", "ls": "ls", "a=b": "a=b", " =1": " =1",
 		"=cmd()": "'=cmd()", "+1": "'+1", "-1": "'-1", "@x": "'@x", "\t=1": "'\t=1", "\r=1": "'\r=1",
 	} {
-		if got := text.CSVField(s); got != want {
-			t.Errorf("CSVField(%q) = %q, want %q", s, got, want)
-		}
+		assert.Equal(t, want, text.CSVField(s), "CSVField(%q)", s)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/minibench/mini/internal/assert"
 	"github.com/minibench/mini/internal/unit"
 )
 
@@ -48,8 +49,6 @@ func TestForms(t *testing.T) {
 		{unit.Range(0.1, 0.345), "10.0 to 34.5"},
 	}
 	for _, test := range tests {
-		if test.got != test.want {
-			t.Errorf("got %q, want %q", test.got, test.want)
-		}
+		assert.Equal(t, test.want, test.got)
 	}
 }

@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/internal/userfiles"
 )
 
@@ -21,29 +23,21 @@ func add(line string) func([]byte) ([]byte, error) {
 func read(t *testing.T, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(data)
 }
 
 func TestUpdateIsPrivate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "new", "mini", "config.yaml")
-	if err := userfiles.Update(t.Context(), path, add("a")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, userfiles.Update(t.Context(), path, add("a")))
 	for name, want := range map[string]os.FileMode{path: 0o600, filepath.Dir(path): 0o700 | os.ModeDir} {
 		info, err := os.Stat(name)
 		if err != nil || info.Mode() != want {
 			t.Errorf("%s: %v, want %v (%v)", name, info.Mode(), want, err)
 		}
 	}
-	if err := os.Chmod(path, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := userfiles.Update(t.Context(), path, add("b")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chmod(path, 0o644))
+	require.NoError(t, userfiles.Update(t.Context(), path, add("b")))
 	if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 || read(t, path) != "a\nb\n" {
 		t.Errorf("%v, %q, %v", info.Mode(), read(t, path), err)
 	}
@@ -57,12 +51,8 @@ func TestConcurrentUpdates(t *testing.T) {
 	for i := range n {
 		g.Go(func() error { return userfiles.Update(t.Context(), path, add(fmt.Sprint(i))) })
 	}
-	if err := g.Wait(); err != nil {
-		t.Fatal(err)
-	}
-	if lines := strings.Count(read(t, path), "\n"); lines != n {
-		t.Errorf("%d of %d lines", lines, n)
-	}
+	require.NoError(t, g.Wait())
+	assert.Equal(t, n, strings.Count(read(t, path), "\n"), "lines")
 }
 
 func TestUpdateFollowsLinks(t *testing.T) {
@@ -71,22 +61,12 @@ func TestUpdateFollowsLinks(t *testing.T) {
 	for _, err := range []error{
 		os.Mkdir(filepath.Dir(path), 0o755), os.Mkdir(filepath.Dir(target), 0o755), os.Symlink("../dotfiles/mini.yaml", path),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
-	if err := userfiles.Update(t.Context(), path, add("a")); err == nil || !strings.Contains(err.Error(), "is a broken link") {
-		t.Errorf("a link to nothing: %v", err)
-	}
-	if err := os.WriteFile(target, []byte("old\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := userfiles.Update(t.Context(), path, add("a")); err != nil {
-		t.Fatal(err)
-	}
-	if got := read(t, target); got != "old\na\n" {
-		t.Errorf("%q", got)
-	}
+	assert.ErrorContains(t, userfiles.Update(t.Context(), path, add("a")), "is a broken link", "a link to nothing")
+	require.NoError(t, os.WriteFile(target, []byte("old\n"), 0o644))
+	require.NoError(t, userfiles.Update(t.Context(), path, add("a")))
+	assert.Equal(t, "old\na\n", read(t, target))
 	if link, err := os.Readlink(path); err != nil || link != "../dotfiles/mini.yaml" {
 		t.Errorf("the link: %q, %v", link, err)
 	}
@@ -95,27 +75,19 @@ func TestUpdateFollowsLinks(t *testing.T) {
 func TestUpdateErrors(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "config.yaml")
-	if err := os.WriteFile(path, []byte("old\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte("old\n"), 0o644))
 	before, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	refused := errors.New("refused")
 	if err := userfiles.Update(t.Context(), path, func([]byte) ([]byte, error) { return []byte("x"), refused }); !errors.Is(err, refused) {
 		t.Error(err)
 	}
-	if err := userfiles.Update(t.Context(), path, func(old []byte) ([]byte, error) { return old, nil }); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, userfiles.Update(t.Context(), path, func(old []byte) ([]byte, error) { return old, nil }))
 	after, err := os.Stat(path)
 	if err != nil || !os.SameFile(before, after) || after.Mode() != before.Mode() || read(t, path) != "old\n" {
 		t.Errorf("the file was touched: %v, %v", after.Mode(), err)
 	}
-	if err := userfiles.Update(t.Context(), filepath.Dir(path), add("a")); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
-		t.Errorf("a folder: %v", err)
-	}
+	assert.ErrorContains(t, userfiles.Update(t.Context(), filepath.Dir(path), add("a")), "is not a regular file", "a folder")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := userfiles.Update(ctx, path, add("a")); err != nil && !errors.Is(err, context.Canceled) {

@@ -1,6 +1,7 @@
 package anthropic_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/model/anthropic"
 )
@@ -100,9 +103,7 @@ func TestPlainAndStreamedAreEqual(t *testing.T) {
 		Usage: model.Usage{Prompt: 100, Completion: 25, CacheRead: 60, CacheWrite: 30, CacheWriteHour: 20, Reasoning: 8, Unpriced: 1},
 	}
 	var raw map[string]any
-	if err := json.Unmarshal([]byte(plain), &raw); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(plain), &raw))
 	providerData := map[string]any{"anthropic": raw["content"]}
 	for name, test := range map[string]struct {
 		stream     bool
@@ -118,12 +119,8 @@ func TestPlainAndStreamedAreEqual(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := ask(t, anthropic.Config{Stream: test.stream}, respond(200, test.kind, test.body))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(model.Reply{}, "Raw", "Message.ProviderData")); diff != "" {
-				t.Error(diff)
-			}
+			require.NoError(t, err)
+			assert.NoDiff(t, cmp.Diff(want, got, cmpopts.IgnoreFields(model.Reply{}, "Raw", "Message.ProviderData")))
 			for _, part := range []struct {
 				what string
 				want map[string]any
@@ -133,9 +130,7 @@ func TestPlainAndStreamedAreEqual(t *testing.T) {
 				if err := json.Unmarshal(part.got, &decoded); err != nil {
 					t.Fatalf("%s: %v", part.what, err)
 				}
-				if diff := cmp.Diff(part.want, decoded); diff != "" {
-					t.Errorf("%s: %s", part.what, diff)
-				}
+				assert.Equal(t, part.want, decoded, "%s: ", part.what)
 			}
 		})
 	}
@@ -155,30 +150,19 @@ func TestThinkingIsSentBack(t *testing.T) {
 		})
 		history := []model.Message{{Role: model.User, Content: "x"}}
 		reply, err := m.Query(t.Context(), history)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		// The journal stores the message as JSON.
 		b, err := json.Marshal(reply.Message)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var restored model.Message
-		if err := json.Unmarshal(b, &restored); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal(b, &restored))
 		history = append(history, restored, model.Message{Role: model.Tool, ToolCallID: "toolu_1", Content: "1"}, model.Message{Role: model.Tool, ToolCallID: "toolu_2", Content: "2"})
-		if _, err := m.Query(t.Context(), history); err != nil {
-			t.Fatal(err)
-		}
+		_, err = m.Query(t.Context(), history)
+		require.NoError(t, err)
 		var request struct{ Messages []struct{ Content any } }
 		var answer struct{ Content any }
-		if err := errors.Join(json.Unmarshal(second, &request), json.Unmarshal([]byte(plain), &answer)); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(answer.Content, request.Messages[1].Content); diff != "" {
-			t.Errorf("stream %t: %s", stream, diff)
-		}
+		require.NoError(t, errors.Join(json.Unmarshal(second, &request), json.Unmarshal([]byte(plain), &answer)))
+		assert.Equal(t, answer.Content, request.Messages[1].Content, "stream %t: ", stream)
 	}
 }
 
@@ -218,9 +202,7 @@ func TestAnswers(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			got, err := ask(t, anthropic.Config{}, respond(200, "application/json", test.body))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			test.want.Role = model.Assistant
 			if diff := cmp.Diff(test.want, got.Message); diff != "" || got.FinishReason != test.finish {
 				t.Errorf("finish %q, %s", got.FinishReason, diff)
@@ -238,9 +220,7 @@ func TestInvalidArguments(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := ask(t, anthropic.Config{Stream: true}, respond(200, "text/event-stream", test.body))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if len(got.Message.ToolCalls) != 2 || got.Message.ToolCalls[0].Arguments != `{"command":"ls ` {
 				t.Errorf("calls %+v", got.Message.ToolCalls)
 			}
@@ -255,9 +235,7 @@ func TestInvalidArguments(t *testing.T) {
 // other types.
 func TestOtherServers(t *testing.T) {
 	want, err := ask(t, anthropic.Config{Stream: true}, respond(200, "text/event-stream", streamed))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	index := regexp.MustCompile(`"index":(\d)`)
 	for name, body := range map[string]string{
 		"from 7 on":   index.ReplaceAllString(streamed, `"index":7$1`),
@@ -269,12 +247,8 @@ func TestOtherServers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := ask(t, anthropic.Config{Stream: true}, respond(200, "text/event-stream", body))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(want.Message, got.Message); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
+			require.NoError(t, err)
+			assert.Equal(t, want.Message, got.Message, "got.Message")
 		})
 	}
 	for name, usage := range map[string]string{"with a fraction": `{"input_tokens":50.0,"output_tokens":2.0}`, "in strings": `{"input_tokens":"50","output_tokens":"2"}`} {
@@ -319,12 +293,8 @@ func TestUsageAndCost(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			got, err := ask(t, anthropic.Config{Price: test.price}, respond(200, "application/json", test.body))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(test.usage, got.Usage) + cmp.Diff(test.cost, float64(got.Cost), cmpopts.EquateApprox(0, 1e-12)); diff != "" {
-				t.Error(diff)
-			}
+			require.NoError(t, err)
+			assert.NoDiff(t, cmp.Diff(test.usage, got.Usage)+cmp.Diff(test.cost, float64(got.Cost), cmpopts.EquateApprox(0, 1e-12)))
 		})
 	}
 }
@@ -347,8 +317,46 @@ func TestLimits(t *testing.T) {
 			w.Header().Set("anthropic-ratelimit-tokens-limit", "40000")
 			respond(status, "application/json", plain)(w, r)
 		})
-		if want := (model.RateLimits{RequestsPerMinute: 50}); got.RateLimits != want {
-			t.Errorf("%d: %+v, want %+v", status, got.RateLimits, want)
-		}
+		assert.Equal(t, (model.RateLimits{RequestsPerMinute: 50}), got.RateLimits, "%d", status)
 	}
+}
+
+// FuzzAnswer parses any bytes as a response. The result is an error, or a reply that
+// can be stored and sent back.
+func FuzzAnswer(f *testing.F) {
+	f.Add([]byte(plain), false)
+	f.Add([]byte(streamed), true)
+	f.Add([]byte(withoutNames(streamed)), true)
+	f.Add([]byte(failure("overloaded_error", "x")), false)
+	f.Add([]byte("data: "+failure("overloaded_error", "x")+"\n"), true)
+	f.Add([]byte(message(`{"type":"tool_use","input":"{"}`, `"tool_use"`)), false)
+	m, err := anthropic.New(anthropic.Config{Name: "m", Tools: bash})
+	require.NoError(f, err)
+	f.Fuzz(func(t *testing.T, body []byte, stream bool) {
+		raw, err := json.RawMessage(body), error(nil)
+		if stream {
+			raw, err = anthropic.Receive(bytes.NewReader(body))
+		}
+		var reply model.Reply
+		if err == nil {
+			reply, err = anthropic.ParseReply(raw, model.Price{Input: 1})
+		}
+		if err != nil {
+			if _, ok := errors.AsType[*model.Error](err); !ok {
+				t.Fatalf("error %v, want a *model.Error", err)
+			}
+			return
+		}
+		if reply.FinishReason == "" || !json.Valid(reply.Raw) || reply.Usage.Prompt < 0 || reply.Usage.Completion < 0 || reply.Cost < 0 {
+			t.Errorf("reply %+v", reply)
+		}
+		history := []model.Message{{Role: model.User, Content: "x"}, reply.Message}
+		for _, c := range reply.Message.ToolCalls {
+			history = append(history, model.Message{Role: model.Tool, ToolCallID: c.ID})
+		}
+		history = append(history, model.Message{Role: model.User, Content: "y"})
+		if _, err := m.Body(history); err != nil {
+			t.Errorf("%+v cannot be sent back: %v", reply.Message, err)
+		}
+	})
 }

@@ -4,23 +4,22 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/golden"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/model/anthropic"
 	"github.com/minibench/mini/model/modeltest"
 )
-
-var update = flag.Bool("update", false, "rewrite golden files")
 
 const secret = modeltest.Key
 
@@ -35,14 +34,8 @@ func connect(t *testing.T, c anthropic.Config, serve http.HandlerFunc) *anthropi
 		c.Name = "claude"
 	}
 	m, err := anthropic.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := m.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, m.Close()) })
 	return m
 }
 
@@ -59,9 +52,8 @@ func sent(t *testing.T, c anthropic.Config, messages []model.Message) ([]byte, *
 		request = r
 		respond(200, "application/json", plain)(w, r)
 	})
-	if _, err := m.Query(t.Context(), messages); err != nil {
-		t.Fatal(err)
-	}
+	_, err := m.Query(t.Context(), messages)
+	require.NoError(t, err)
 	return body, request
 }
 
@@ -143,23 +135,9 @@ func TestRequests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			body, _ := sent(t, test.config, test.messages)
 			var got bytes.Buffer
-			if err := json.Indent(&got, body, "", "  "); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, json.Indent(&got, body, "", "  "))
 			got.WriteByte('\n')
-			path := filepath.Join("testdata", "requests", strings.ReplaceAll(name, " ", "-")+".json")
-			if *update {
-				if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, got.Bytes(), 0o644)); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got.String()); diff != "" {
-				t.Errorf("-golden +sent (renew with -update):\n%s", diff)
-			}
+			golden.Check(t, filepath.Join("testdata", "requests", strings.ReplaceAll(name, " ", "-")+".json"), got.String())
 		})
 	}
 }
@@ -177,9 +155,7 @@ func TestHeaders(t *testing.T) {
 		"Anthropic-Version": "2023-06-01", "Content-Type": "application/json",
 	}
 	for name, value := range want {
-		if got := r.Header.Get(name); got != value {
-			t.Errorf("%s is %q, want %q", name, got, value)
-		}
+		assert.Equal(t, value, r.Header.Get(name), "%s", name)
 	}
 	if r.URL.Path != "/v1/messages" || r.Method != http.MethodPost {
 		t.Errorf("%s %s", r.Method, r.URL)
@@ -196,9 +172,7 @@ func cachePoints(t *testing.T, body []byte) (messages []string, points []bool, a
 	var request struct {
 		Messages []map[string]json.RawMessage
 	}
-	if err := json.Unmarshal(body, &request); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(body, &request))
 	const point = `,"cache_control":{"type":"ephemeral"}`
 	for _, m := range request.Messages {
 		content := string(m["content"])

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/minibench/mini/internal/assert"
 	"github.com/minibench/mini/model/dialect"
 )
 
@@ -63,9 +64,7 @@ func TestAddresses(t *testing.T) {
 	} {
 		for name, request := range requests {
 			_, _, err := parse(name, fmt.Sprintf(request, part, ""))
-			if err == nil || !strings.Contains(err.Error(), "an address on the network") {
-				t.Errorf("%s: %s: %v", name, part, err)
-			}
+			assert.ErrorContains(t, err, "an address on the network", "%s: %s", name, part)
 		}
 	}
 }
@@ -171,9 +170,8 @@ func TestKeys(t *testing.T) {
 		},
 	} {
 		for body, want := range bodies {
-			if _, _, err := parse(name, body); err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: %.200s: %v, want %s", name, body, err, want)
-			}
+			_, _, err := parse(name, body)
+			assert.ErrorContains(t, err, want, "%s: %.200s", name, body)
 		}
 	}
 }

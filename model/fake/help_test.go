@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/model/fake"
 	"github.com/minibench/mini/model/scripted"
 )
@@ -25,9 +27,7 @@ django__django-1: ["Named."]
 func script(t *testing.T, yaml string) *scripted.Script {
 	t.Helper()
 	s, err := scripted.Parse("replies.yaml", []byte(yaml))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return s
 }
 
@@ -39,19 +39,13 @@ func serve(t *testing.T, c fake.Config) (*fake.Server, *fake.MemoryListener, fun
 		c.Script = script(t, replies)
 	}
 	s, err := fake.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	l := fake.NewMemoryListener()
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(l) }()
 	return s, l, sync.OnceFunc(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, s.Close())
+		assert.NoError(t, <-done)
 	})
 }
 
@@ -102,9 +96,7 @@ func path(api string) string {
 func raw(t *testing.T, l *fake.MemoryListener, api, body string) string {
 	t.Helper()
 	conn, err := l.DialContext(t.Context(), "", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer conn.Close()
 	headers := "Authorization: Bearer sk-marker\r\n"
 	if api == "anthropic" {
@@ -115,9 +107,7 @@ func raw(t *testing.T, l *fake.MemoryListener, api, body string) string {
 		t.Fatal(err)
 	}
 	answer, err := io.ReadAll(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(answer)
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/minibench/mini/internal/assert"
 	"github.com/minibench/mini/model/localservers"
 )
 
@@ -95,9 +96,7 @@ func TestProbe(t *testing.T) {
 			}))
 			defer s.Close()
 			r := localservers.Probe(t.Context(), localservers.Server{BaseURL: s.URL + "/v1", KeyEnv: "MINE"})
-			if diff := cmp.Diff(test.want, r.Models); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Equal(t, test.want, r.Models, "r.Models")
 			if (r.Err == nil) != (test.err == "") || r.Err != nil && !strings.Contains(r.Err.Error(), test.err) || errors.Is(r.Err, localservers.ErrUnreachable) {
 				t.Errorf("%v, want %q", r.Err, test.err)
 			}
@@ -138,8 +137,6 @@ func TestErrorReason(t *testing.T) {
 		"the proxy address is not a URL":  fmt.Errorf("invalid proxy address %q", address),
 		"http: server gave an odd answer": errors.New("http: server gave an odd answer"),
 	} {
-		if got := localservers.ErrorReason(&url.Error{Op: "Get", URL: address, Err: err}, 5*time.Second); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		assert.Equal(t, want, localservers.ErrorReason(&url.Error{Op: "Get", URL: address, Err: err}, 5*time.Second))
 	}
 }

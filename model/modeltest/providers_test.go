@@ -15,9 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"gopkg.in/yaml.v3"
 
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/model/anthropic"
 	"github.com/minibench/mini/model/modeltest"
@@ -92,9 +93,7 @@ func TestProviders(t *testing.T) {
 // readProvider reads a provider's file. Unknown fields and cases with the same name are errors.
 func readProvider(t *testing.T, file string) provider {
 	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var p provider
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	decoder.KnownFields(true)
@@ -126,9 +125,7 @@ func (p provider) test(t *testing.T, c providerCase, stream bool) {
 	defer server.Close()
 	m := p.connect(t, server.URL, stream)
 	defer func() {
-		if err := m.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, m.Close())
 	}()
 	var deltas [2]string
 	ctx := model.WithDeltas(t.Context(), func(d model.Delta) {
@@ -143,12 +140,10 @@ func (p provider) test(t *testing.T, c providerCase, stream bool) {
 		t.Fatalf("requests %q, want one to %s", requests, p.endpoint)
 	}
 	if c.Want.Status != "" {
-		c.Want.checkError(t, err)
+		c.checkError(t, err)
 		return
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	c.Want.checkReply(t, reply)
 	if got := [2]string{reply.Message.Content, reply.Message.Reasoning}; c.Events != "" && got != deltas {
 		t.Errorf("deltas %q of reply %q", deltas, got)
@@ -160,13 +155,10 @@ func (p provider) test(t *testing.T, c providerCase, stream bool) {
 	for _, call := range reply.Message.ToolCalls {
 		conversation = append(conversation, model.Message{Role: model.Tool, ToolCallID: call.ID, Content: "y"})
 	}
-	if _, err := m.Query(t.Context(), append(conversation, question)); err != nil {
-		t.Fatal(err)
-	}
+	_, err = m.Query(t.Context(), append(conversation, question))
+	require.NoError(t, err)
 	for _, part := range c.Want.SentBack {
-		if !strings.Contains(requests[1], part) {
-			t.Errorf("%s is not sent back in %s", part, requests[1])
-		}
+		assert.Contains(t, requests[1], part, "what is sent back")
 	}
 }
 
@@ -197,14 +189,13 @@ func (p provider) connect(t *testing.T, server string, stream bool) modeltest.Mo
 	default:
 		t.Fatalf("no model for the API %q", p.API)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return m
 }
 
-func (w expectation) checkError(t *testing.T, err error) {
+func (c providerCase) checkError(t *testing.T, err error) {
 	t.Helper()
+	w := c.Want
 	e, ok := errors.AsType[*model.Error](err)
 	if !ok {
 		t.Fatalf("error %v, want %s", err, w.Status)
@@ -215,8 +206,11 @@ func (w expectation) checkError(t *testing.T, err error) {
 	if w.RetryAfter > 0 && e.RetryAfter != w.RetryAfter {
 		t.Errorf("retry after %v, want %v", e.RetryAfter, w.RetryAfter)
 	}
-	if !strings.Contains(err.Error(), w.Text) {
-		t.Errorf("error %q, want %q in it", err, w.Text)
+	if !strings.Contains(err.Error(), w.Text) || strings.Contains(err.Error(), "<html") {
+		t.Errorf("error %q, want %q in it, and no HTML", err, w.Text)
+	}
+	if c.Status > 0 && e.HTTPStatus != c.Status || c.Status == http.StatusNotFound && e.Hint == "" {
+		t.Errorf("HTTP status %d, want %d; hint %q", e.HTTPStatus, c.Status, e.Hint)
 	}
 }
 
@@ -244,9 +238,7 @@ func (w expectation) checkReply(t *testing.T, r model.Reply) {
 	if w.Cost != 0 {
 		got.Cost, want.Cost = r.Cost, w.Cost
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("reply (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, want, got, "reply")
 }
 
 // compactJSON returns JSON without white space, and other text unchanged.

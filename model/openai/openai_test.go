@@ -11,9 +11,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/model/modeltest"
 	"github.com/minibench/mini/model/openai"
+	"github.com/minibench/mini/model/retry"
 )
 
 const secret = modeltest.Key
@@ -40,14 +43,8 @@ func connect(t *testing.T, c openai.Config, serve http.HandlerFunc) *openai.Mode
 		c.Name = "m"
 	}
 	m, err := openai.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := m.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, m.Close()) })
 	return m
 }
 
@@ -96,20 +93,14 @@ func TestPlainAndStreamedAreEqual(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := ask(t, openai.Config{Stream: test.stream}, respond(200, test.kind, test.body))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(model.Reply{}, "Raw")); diff != "" {
-				t.Error(diff)
-			}
+			require.NoError(t, err)
+			assert.NoDiff(t, cmp.Diff(want, got, cmpopts.IgnoreFields(model.Reply{}, "Raw")))
 			var raw any
 			if err := json.Unmarshal(got.Raw, &raw); err != nil {
 				t.Fatalf("raw response: %v", err)
 			}
 			raws = append(raws, raw)
-			if diff := cmp.Diff(raws[0], raw); diff != "" {
-				t.Errorf("raw responses differ: %s", diff)
-			}
+			assert.Equal(t, raws[0], raw, "raw responses differ: ")
 		})
 	}
 }
@@ -138,9 +129,7 @@ func TestCost(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			got, err := ask(t, openai.Config{Price: test.price}, respond(200, "application/json", test.body))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if diff := cmp.Diff(test.want, got.Cost, cmpopts.EquateApprox(0, 1e-12)); diff != "" || got.Usage.Unpriced != test.unpriced {
 				t.Errorf("%d calls without a price; cost %s", got.Usage.Unpriced, diff)
 			}
@@ -189,123 +178,43 @@ func TestRequest(t *testing.T) {
 			var got map[string]any
 			test.config.APIKey = secret + "\n"
 			_, err := ask(t, test.config, func(w http.ResponseWriter, r *http.Request) {
-				if err := json.NewDecoder(r.Body).Decode(&got); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, json.NewDecoder(r.Body).Decode(&got))
 				if r.URL.Path != "/v1/chat/completions" || r.Header.Get("Authorization") != "Bearer "+secret {
 					t.Errorf("%s with %q", r.URL.Path, r.Header.Get("Authorization"))
 				}
 				respond(200, "application/json", plain)(w, r)
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Error(diff)
-			}
+			require.NoError(t, err)
+			assert.Equal(t, test.want, got, "the result")
 		})
 	}
 }
 
-func TestFailures(t *testing.T) {
-	const sse, js, html = "text/event-stream", "application/json", "text/html"
+// A stream that breaks off, or has an error in it, is a failure. Other failures are in
+// model/modeltest/testdata/providers.
+func TestStreamFailures(t *testing.T) {
 	first, _, _ := strings.Cut(streamed, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"\"}")
 	tests := map[string]struct {
-		stream     bool
-		status     int
-		kind, body string
-		want       model.Status
-		retryable  bool
-		text       string
+		events    string
+		want      model.Status
+		retryable bool
+		text      string
 	}{
-		"wrong key":          {false, 401, js, `{"error":{"message":"Incorrect API key provided"}}`, model.AuthenticationError, false, "401 Unauthorized: Incorrect API key"},
-		"forbidden":          {true, 403, js, `{"error":{"message":"no access"}}`, model.AuthenticationError, false, "no access"},
-		"no credit":          {false, 402, js, `{"error":{"message":"add credits","code":402}}`, model.AuthenticationError, false, "add credits"},
-		"no such model":      {false, 404, js, `{"error":"model not found"}`, model.BadRequest, false, "model not found"},
-		"bad request":        {true, 400, js, `{"detail":[{"msg":"x"}]}`, model.BadRequest, false, `[{"msg":"x"}]`},
-		"too long, code":     {false, 400, js, `{"error":{"message":"x","code":"context_length_exceeded"}}`, model.ContextWindowExceeded, false, "400"},
-		"too long, text":     {true, 400, js, `{"object":"error","message":"This model's maximum context length is 4096 tokens"}`, model.ContextWindowExceeded, false, "4096"},
-		"filter":             {false, 400, js, `{"error":{"message":"x","code":"content_filter"}}`, model.ContentRefused, false, "400"},
-		"flagged":            {false, 403, js, `{"error":{"message":"input was flagged"}}`, model.ContentRefused, false, "flagged"},
-		"rate":               {true, 429, js, `{"error":{"message":"slow down"}}`, model.RateLimited, true, "slow down"},
-		"quota":              {false, 429, js, `{"error":{"message":"x","code":"insufficient_quota"}}`, model.AuthenticationError, false, "429"},
-		"more than a minute": {false, 429, js, `{"error":{"message":"Request too large for m on tokens per min (TPM): Limit 30000, Requested 45000","code":"rate_limit_exceeded"}}`, model.ContextWindowExceeded, false, "45000"},
-		"too large":          {true, 413, html, "<html>", model.ContextWindowExceeded, false, "413"},
-		"bad gateway":        {false, 502, html, "<html><body>nginx secret page</body></html>", model.ProviderError, true, "502 Bad Gateway"},
-		"gateway, stream":    {true, 502, html, "<html>", model.ProviderError, true, "502 Bad Gateway"},
-		"overloaded":         {false, 529, "text/plain", "overloaded", model.ProviderError, true, "529: overloaded"},
-		"nothing said":       {false, 500, js, "", model.ProviderError, true, "500 Internal Server Error"},
-		"200, error":         {false, 200, js, `{"error":{"message":"upstream","code":429}}`, model.RateLimited, true, "429 Too Many Requests: upstream"},
-		"200, error text":    {false, 200, js, `{"error":"boom"}`, model.ProviderError, true, "boom"},
-		"200, in a stream":   {true, 200, js, `{"error":{"message":"maximum context length"}}`, model.ContextWindowExceeded, false, "maximum"},
-		"200, no choices":    {false, 200, js, `{"id":"x","choices":[]}`, model.ProviderError, true, "no choices"},
-		"200, flat error":    {false, 200, js, `{"object":"error","message":"This model's maximum context length is 4096 tokens","code":400}`, model.ContextWindowExceeded, false, "4096"},
-		"200, only words":    {true, 200, sse, "event: error\ndata: {\"message\":\"boom\"}\n\n", model.ProviderError, true, "boom"},
-		"200, HTML":          {false, 200, html, "<html>", model.ProviderError, true, "a web page came instead"},
-		"stream, HTML":       {true, 200, html, "<html>", model.ProviderError, true, "a web page came instead"},
-		"200, nothing":       {true, 200, sse, "", model.ProviderError, true, "read answer: EOF"},
-		"200, half":          {false, 200, js, plain[:200], model.ProviderError, true, "EOF"},
-		"no finish_reason":   {false, 200, js, `{"choices":[{"message":{"content":"x"}}]}`, model.ProviderError, true, "no finish_reason"},
-		"broken off":         {false, 200, js, `{"choices":[{"message":{"content":"x"},"finish_reason":"error"}]}`, model.ProviderError, true, "aborted the answer"},
-		"choice with error":  {false, 200, js, `{"choices":[{"error":{"code":429,"message":"busy"},"finish_reason":"error"}]}`, model.RateLimited, true, "busy"},
-		"content, number":    {false, 200, js, `{"choices":[{"message":{"content":7},"finish_reason":"stop"}]}`, model.ProviderError, true, "neither a text nor a list"},
-		"call, Gemini":       {false, 200, js, `{"choices":[{"message":{},"finish_reason":"MALFORMED_FUNCTION_CALL"}]}`, model.MalformedCall, false, "MALFORMED"},
-		"in a list, Gemini":  {false, 429, js, `[{"error":{"message":"slow down","status":"RESOURCE_EXHAUSTED"}}]`, model.RateLimited, true, "slow down"},
-		"behind OpenRouter":  {false, 400, js, `{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"{\"error\":{\"message\":\"the prompt is too long for the context window\"}}"}}}`, model.ContextWindowExceeded, false, "too long"},
-		"withheld":           {false, 200, js, `{"choices":[{"message":{"content":"x"},"finish_reason":"content_filter"}]}`, model.ContentRefused, false, "filter"},
-		"refused":            {false, 200, js, `{"choices":[{"message":{"refusal":"I cannot"},"finish_reason":"stop"}]}`, model.ContentRefused, false, "I cannot"},
-		"cut stream":         {true, 200, sse, first, model.ProviderError, true, "no finish_reason"},
-		"cut, with [DONE]":   {true, 200, sse, first + "data: [DONE]\n\n", model.ProviderError, true, "no finish_reason"},
-		"cut in an event":    {true, 200, sse, first + `data: {"choices":[{"ind`, model.ProviderError, true, "read event"},
-		"event of no JSON":   {true, 200, sse, first + "data: hello\n\n", model.ProviderError, true, "read event"},
-		"error event":        {true, 200, sse, first + "event: error\ndata: {\"error\":{\"message\":\"overloaded\",\"code\":503}}\n\n", model.ProviderError, true, "503 Service Unavailable: overloaded"},
-		"error event, text":  {true, 200, sse, first + ": c\n\ndata: {\"error\":\"boom\"}\n\ndata: [DONE]\n\n", model.ProviderError, true, "boom"},
-		"error beside parts": {true, 200, sse, first + "data: {\"id\":\"x\",\"error\":{\"message\":\"busy\",\"code\":429},\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"error\"}]}\n\n", model.RateLimited, true, "busy"},
+		"200, only words":    {"event: error\ndata: {\"message\":\"boom\"}\n\n", model.ProviderError, true, "boom"},
+		"cut stream":         {first, model.ProviderError, true, "no finish_reason"},
+		"cut, with [DONE]":   {first + "data: [DONE]\n\n", model.ProviderError, true, "no finish_reason"},
+		"cut in an event":    {first + `data: {"choices":[{"ind`, model.ProviderError, true, "read event"},
+		"event of no JSON":   {first + "data: hello\n\n", model.ProviderError, true, "read event"},
+		"error event":        {first + "event: error\ndata: {\"error\":{\"message\":\"overloaded\",\"code\":503}}\n\n", model.ProviderError, true, "503 Service Unavailable: overloaded"},
+		"error event, text":  {first + ": c\n\ndata: {\"error\":\"boom\"}\n\ndata: [DONE]\n\n", model.ProviderError, true, "boom"},
+		"error beside parts": {first + "data: {\"id\":\"x\",\"error\":{\"message\":\"busy\",\"code\":429},\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"error\"}]}\n\n", model.RateLimited, true, "busy"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := ask(t, openai.Config{Stream: test.stream}, respond(test.status, test.kind, test.body))
+			_, err := ask(t, openai.Config{Stream: true}, respond(200, "text/event-stream", test.events))
 			e, ok := errors.AsType[*model.Error](err)
-			if !ok {
-				t.Fatalf("error %v, want a *model.Error", err)
-			}
-			if e.Status != test.want || e.Retryable != test.retryable || !strings.Contains(err.Error(), test.text) {
-				t.Errorf("%s, retryable %v: %v", e.Status, e.Retryable, err)
-			}
-			if test.status >= 400 && e.HTTPStatus != test.status {
-				t.Errorf("code %d, want %d", e.HTTPStatus, test.status)
-			}
-			if strings.Contains(err.Error(), "nginx") {
-				t.Errorf("HTML in %v", err)
-			}
-		})
-	}
-}
-
-// A field that is not needed may have any type.
-func TestFieldsOfOtherTypes(t *testing.T) {
-	const message = `"choices":[{"message":{"content":"look"},"finish_reason":"stop"}]`
-	for name, test := range map[string]struct {
-		body   string
-		prompt int64
-	}{
-		"counts with a fraction":  {`{` + message + `,"usage":{"prompt_tokens":50.0,"completion_tokens":20.0}}`, 50},
-		"counts in strings":       {`{` + message + `,"usage":{"prompt_tokens":"50","completion_tokens":"20"}}`, 50},
-		"counts that are objects": {`{` + message + `,"usage":{"prompt_tokens":{},"completion_tokens":[20],"prompt_tokens_details":7,"cost":"?"}}`, 0},
-		"no usage but a list":     {`{` + message + `,"usage":[]}`, 0},
-		"usage in words":          {`{` + message + `,"usage":"50 tokens"}`, 0},
-		"an error that is empty":  {`{"error":{},` + message + `}`, 0},
-		"an error that is false":  {`{"error":false,` + message + `}`, 0},
-		"a list of texts":         {`{"choices":[{"error":[],"message":{"content":["lo","ok"]},"finish_reason":"stop"}]}`, 0},
-		"other fields":            {`{"id":7,"created":"now","model":{"name":"m"},"object":[],` + message + `,"usage":{"prompt_tokens":50}}`, 50},
-		"fields of the message": {
-			`{"choices":[{"index":"0","message":{"role":1,"content":"look","reasoning":{"a":1},"reasoning_content":["b"],"refusal":false,"tool_calls":null},"finish_reason":"stop"}],"usage":{"prompt_tokens":50}}`, 50,
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, err := ask(t, openai.Config{}, respond(200, "application/json", test.body))
-			if err != nil || got.Message.Content != "look" || got.Usage.Prompt != test.prompt {
-				t.Errorf("content %q, %d tokens: %v", got.Message.Content, got.Usage.Prompt, err)
+			if !ok || e.Status != test.want || e.Retryable != test.retryable || !strings.Contains(err.Error(), test.text) {
+				t.Errorf("%+v: %v; want %s, retryable %t, with %q", e, err, test.want, test.retryable, test.text)
 			}
 		})
 	}
@@ -320,10 +229,142 @@ func TestContentFilterUsage(t *testing.T) {
 	}
 }
 
-func TestLengthIsAReply(t *testing.T) {
-	body := strings.Replace(plain, `"finish_reason":"stop"`, `"finish_reason":"length"`, 1)
-	got, err := ask(t, openai.Config{}, respond(200, "application/json", body))
-	if err != nil || got.FinishReason != model.FinishLength {
-		t.Errorf("finish %q, %v", got.FinishReason, err)
+// After a server rejects streaming, requests are not streamed, without a wait.
+func TestCannotStream(t *testing.T) {
+	tests := map[string]struct {
+		status int
+		body   string
+		want   []bool // whether each request asked for a stream
+	}{
+		"says so":        {400, `{"error":{"message":"Streaming is not supported for this model"}}`, []bool{true, false, false}},
+		"knows no usage": {422, `{"detail":"stream_options: extra fields not permitted"}`, []bool{true, false, false}},
+		"not made":       {501, `{"error":"stream=true is not implemented"}`, []bool{true, false, false}},
+		"another reason": {400, `{"error":{"message":"the upstream refused"}}`, []bool{true, true}},
 	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var asked []bool
+			m := retry.New(connect(t, openai.Config{Stream: true}, func(w http.ResponseWriter, r *http.Request) {
+				var req struct {
+					Stream bool `json:"stream"`
+				}
+				assert.NoError(t, json.NewDecoder(r.Body).Decode(&req))
+				asked = append(asked, req.Stream)
+				if req.Stream {
+					respond(test.status, "application/json", test.body)(w, r)
+					return
+				}
+				respond(200, "application/json", plain)(w, r)
+			}), retry.Policy{})
+			for range 2 {
+				reply, err := m.Query(t.Context(), nil)
+				if fallsBack := len(test.want) == 3; (err == nil) != fallsBack || reply.Waited != 0 {
+					t.Errorf("waited %v, %v", reply.Waited, err)
+				}
+			}
+			assert.Equal(t, test.want, asked, "streams")
+		})
+	}
+}
+
+func TestForeignServers(t *testing.T) {
+	tests := map[string]struct {
+		status int
+		kind   string
+		body   string
+		hint   string
+	}{
+		"web page":         {200, "text/html", "<!doctype html>", "ends with /v1"},
+		"page as text":     {200, "text/plain", "<html>", "ends with /v1"},
+		"another API":      {200, "application/json", `{"status":"ok"}`, "ends with /v1"},
+		"no such path":     {404, "text/html", "<html>", "the base URL"},
+		"no such model":    {404, "application/json", `{"error":{"message":"The model x does not exist","code":"model_not_found"}}`, "the model's name"},
+		"another method":   {405, "text/plain", "", "the base URL"},
+		"no key was given": {401, "application/json", `{"error":{"message":"no key"}}`, "check the key"},
+	}
+	for name, test := range tests {
+		for _, stream := range []bool{false, true} {
+			_, err := ask(t, openai.Config{Stream: stream}, respond(test.status, test.kind, test.body))
+			e, ok := errors.AsType[*model.Error](err)
+			if !ok || !strings.Contains(e.Hint, test.hint) || e.MaybeMisconfigured != (test.status == 200) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s, stream %t: %+v: %v", name, stream, e, err)
+			}
+		}
+	}
+}
+
+func TestLimitsOfHeaders(t *testing.T) {
+	for _, status := range []int{200, 429} {
+		got, _ := ask(t, openai.Config{}, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("X-RateLimit-Limit-Requests", "1200")
+			w.Header().Set("X-RateLimit-Limit-Tokens", "30000")
+			respond(status, "application/json", plain)(w, r)
+		})
+		if want := (model.RateLimits{RequestsPerMinute: 1200, TokensPerMinute: 30000}); got.RateLimits != want {
+			t.Errorf("status %d: %+v", status, got.RateLimits)
+		}
+	}
+}
+
+// Some servers report usage in each chunk. It counts even if the stream breaks off.
+func TestBrokenStreamUsage(t *testing.T) {
+	const part = `data: {"choices":[{"index":0,"delta":{"content":"x"}}],"usage":{"prompt_tokens":100,"completion_tokens":7}}` + "\n\n"
+	const silent = `data: {"choices":[{"index":0,"delta":{"content":"x"}}]}` + "\n\n"
+	hangs := func(w http.ResponseWriter, r *http.Request) {
+		respond(200, "text/event-stream", part)(w, r)
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}
+	counted := model.Usage{Prompt: 100, Completion: 7}
+	for name, test := range map[string]struct {
+		serve http.HandlerFunc
+		want  model.Usage
+	}{
+		"cut":        {respond(200, "text/event-stream", part), counted},
+		"hangs up":   {hangs, counted},
+		"garbled":    {respond(200, "text/event-stream", part+"data: {\n\n"), counted},
+		"no usage":   {respond(200, "text/event-stream", silent), model.Usage{}},
+		"late usage": {respond(200, "text/event-stream", silent+part), counted},
+	} {
+		price := model.Price{Input: 1, Output: 10}
+		reply, err := ask(t, openai.Config{Stream: true, Price: price}, test.serve)
+		if err == nil || reply.Usage != test.want || reply.Cost != price.CostOf(test.want) {
+			t.Errorf("%s: %+v, cost %v, %v", name, reply.Usage, reply.Cost, err)
+		}
+	}
+}
+
+func TestNewErrors(t *testing.T) {
+	tests := map[string]struct {
+		config openai.Config
+		want   string
+	}{
+		"no name":           {openai.Config{}, "model name is missing"},
+		"no scheme":         {openai.Config{Name: "m", BaseURL: "localhost:8000/v1"}, "want http:// or https://"},
+		"no host":           {openai.Config{Name: "m", BaseURL: "http:///v1"}, "and a host"},
+		"password":          {openai.Config{Name: "m", BaseURL: "http://u:0123@h/v1"}, "want no user"},
+		"query":             {openai.Config{Name: "m", BaseURL: "http://h/v1?key=0123"}, "set keys in the environment"},
+		"not a URL":         {openai.Config{Name: "m", BaseURL: "http://0123 456789\x7f"}, "cannot be parsed"},
+		"whole address":     {openai.Config{Name: "m", BaseURL: "http://h/v1/chat/completions/"}, "remove /chat/completions from its end"},
+		"broken key":        {openai.Config{Name: "m", APIKey: "sk-0123\n456789"}, "control character"},
+		"model in kwargs":   {openai.Config{Name: "m", Kwargs: map[string]any{"model": "x"}}, `"model" is set by mini`},
+		"key in kwargs":     {openai.Config{Name: "m", Kwargs: map[string]any{"api_key": "0123"}}, "set keys in the environment"},
+		"kwargs of no JSON": {openai.Config{Name: "m", Kwargs: map[string]any{"f": func() {}}}, "model kwargs: f: "},
+		"negative timeout":  {openai.Config{Name: "m", Timeout: -1}, "cannot be negative"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := openai.New(test.config)
+			if err == nil || !strings.Contains(err.Error(), test.want) || modeltest.ContainsKey(err.Error()) {
+				t.Errorf("error %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestConfigNeverPrintsKey(t *testing.T) {
+	c := openai.Config{Name: "m", APIKey: secret, BaseURL: "https://example.org/v1", Headers: map[string]string{"X-Team": "456789"}}
+	m, err := openai.New(c)
+	require.NoError(t, err)
+	modeltest.CheckKeyNeverPrinted(t, c, m)
 }

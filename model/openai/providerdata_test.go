@@ -10,7 +10,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/model/modeltest"
 	"github.com/minibench/mini/model/openai"
 	"github.com/minibench/mini/model/retry"
 )
@@ -63,17 +66,13 @@ func TestReasoningDetailsAreSentBack(t *testing.T) {
 			requests := 0
 			m := connect(t, openai.Config{Stream: name == "streamed", SendReasoning: true}, func(w http.ResponseWriter, r *http.Request) {
 				if requests++; requests == 2 {
-					if err := json.NewDecoder(r.Body).Decode(&sent); err != nil {
-						t.Error(err)
-					}
+					assert.NoError(t, json.NewDecoder(r.Body).Decode(&sent))
 				}
 				serve(w, r)
 			})
 			history := []model.Message{{Role: model.User, Content: "a"}}
 			reply, err := m.Query(t.Context(), history)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if diff := cmp.Diff(value(t, `{"openai":{"reasoning_details":`+thought+`}}`), value(t, string(reply.Message.ProviderData))); diff != "" {
 				t.Fatal(diff)
 			}
@@ -81,9 +80,8 @@ func TestReasoningDetailsAreSentBack(t *testing.T) {
 			shown := model.Message{Role: model.Tool, Content: "d", ToolCallID: "1", Images: []model.Image{{MediaType: "image/png", Data: []byte("x")}}}
 			reply.Message.Reasoning = ""
 			history = append(history, shown, reply.Message, foreign, model.Message{Role: model.User, Content: "e", ProviderData: reply.Message.ProviderData})
-			if _, err := m.Query(t.Context(), history); err != nil {
-				t.Fatal(err)
-			}
+			_, err = m.Query(t.Context(), history)
+			require.NoError(t, err)
 			var got []string
 			for _, raw := range sent.Messages {
 				got = append(got, string(raw))
@@ -92,9 +90,7 @@ func TestReasoningDetailsAreSentBack(t *testing.T) {
 			want := `[{"role":"user","content":"a"},{"role":"tool","content":"d","tool_call_id":"1"},` + image + `,
 				{"role":"assistant","content":"x","reasoning_content":"","reasoning_details":` + thought + `},
 				{"role":"assistant","content":"c","reasoning_content":""},{"role":"user","content":"e"}]`
-			if diff := cmp.Diff(value(t, want), value(t, "["+strings.Join(got, ",")+"]")); diff != "" {
-				t.Error(diff)
-			}
+			assert.NoDiff(t, cmp.Diff(value(t, want), value(t, "["+strings.Join(got, ",")+"]")))
 		})
 	}
 }
@@ -120,22 +116,15 @@ func TestSignedCallsAreSentBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var sent struct{ Messages json.RawMessage }
 			m := connect(t, openai.Config{Stream: name == "streamed"}, func(w http.ResponseWriter, r *http.Request) {
-				if err := json.NewDecoder(r.Body).Decode(&sent); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, json.NewDecoder(r.Body).Decode(&sent))
 				serve(w, r)
 			})
 			history := []model.Message{{Role: model.User, Content: "x"}}
 			reply, err := m.Query(t.Context(), history)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := m.Query(t.Context(), append(history, reply.Message)); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(value(t, "["+question+","+answer+"]"), value(t, string(sent.Messages))); diff != "" {
-				t.Error(diff)
-			}
+			require.NoError(t, err)
+			_, err = m.Query(t.Context(), append(history, reply.Message))
+			require.NoError(t, err)
+			assert.NoDiff(t, cmp.Diff(value(t, "["+question+","+answer+"]"), value(t, string(sent.Messages))))
 		})
 	}
 }
@@ -210,4 +199,83 @@ func TestHeaders(t *testing.T) {
 			t.Error(text)
 		}
 	}
+}
+
+// TestProvider runs the conformance suite.
+func TestProvider(t *testing.T) {
+	const js, sse = "application/json", "text/event-stream"
+	modeltest.Run(t, modeltest.Provider{
+		New: func(s modeltest.Settings) (modeltest.Model, error) {
+			return openai.New(openai.Config{
+				Name: "m", BaseURL: s.BaseURL + "/v1", APIKey: s.Key, Stream: s.Stream, Timeout: s.Timeout, HTTPClient: s.Client,
+			})
+		},
+		Plain: plain, Streamed: streamed, FirstEvent: "data: {\"choices\":[]}\n\n",
+		StreamedPieces: func(pieces ...string) string {
+			var b strings.Builder
+			for _, p := range pieces {
+				text, _ := json.Marshal(p)
+				fmt.Fprintf(&b, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":%s}}]}\n\n", text)
+			}
+			b.WriteString("data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":100}}\n\ndata: [DONE]\n\n")
+			return b.String()
+		},
+		Faults: map[string]modeltest.Fault{
+			"error in good": {Serve: modeltest.OKHandler(js, `{"error":{"message":"upstream","code":502}}`)},
+			"busy in good":  {Serve: modeltest.OKHandler(js, `{"error":{"message":"slow down","code":429}}`)},
+			"no choices":    {Serve: modeltest.OKHandler(js, `{"choices":[]}`)},
+			"no finish":     {Serve: modeltest.OKHandler(js, `{"choices":[{"message":{"content":"x"}}]}`)},
+			"no credit":     {Serve: modeltest.ErrorHandler(429, `{"error":{"code":"insufficient_quota"}}`), Status: model.AuthenticationError},
+			"too long":      {Serve: modeltest.ErrorHandler(400, `{"error":{"code":"context_length_exceeded"}}`), Status: model.ContextWindowExceeded},
+			"refused":       {Serve: modeltest.ErrorHandler(400, `{"error":{"code":"content_filter"}}`), Status: model.ContentRefused},
+		},
+		Echoes: map[string]modeltest.Echo{
+			"refusal": {Status: 401, Kind: js, Body: `{"error":{"message":"KEY"}}`},
+			"text":    {Status: 500, Kind: "text/plain", Body: `not good: "KEY"`},
+			"error":   {Status: 200, Kind: js, Body: `{"error":{"message":"KEY"}}`},
+			"answer":  {Status: 200, Kind: js, Body: `{"echo":"KEY","choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}`},
+			"details": {Status: 200, Kind: js, Body: `{"choices":[{"message":{"content":"x","reasoning_details":[{"data":"KEY"}]},"finish_reason":"stop"}]}`},
+			"event":   {Stream: true, Status: 200, Kind: sse, Body: "data: {\"error\":{\"message\":\"KEY\"}}\n\n"},
+			"stream":  {Stream: true, Status: 200, Kind: sse, Body: "data: {\"echo\":\"KEY\",\"choices\":[{\"delta\":{\"content\":\"x\"},\"finish_reason\":\"stop\"}]}\n\n"},
+		},
+	})
+}
+
+// The request of a conversation with tools and images.
+func TestRequestWithToolsAndImages(t *testing.T) {
+	var body []byte
+	m := connect(t, openai.Config{Tools: []model.ToolDefinition{{
+		Name: "bash", Description: "Run <it>.", Parameters: json.RawMessage(`{"type":"object"}`),
+	}}}, func(w http.ResponseWriter, r *http.Request) {
+		body, _ = io.ReadAll(r.Body)
+		_, _ = io.WriteString(w, plain)
+	})
+	image := model.Image{MediaType: "image/png", Data: []byte("png")}
+	_, err := m.Query(t.Context(), []model.Message{
+		{Role: model.User, Content: "see", Images: []model.Image{image}},
+		{Role: model.Assistant, ToolCalls: []model.ToolCall{{ID: "a", Name: "bash", Arguments: `{"command":"ls"}`}, {ID: "b", Name: "bash", Arguments: `{}`}}},
+		{Role: model.Tool, ToolCallID: "a", Content: "out", Images: []model.Image{image}},
+		{Role: model.Tool, ToolCallID: "b", Content: ""},
+		{Role: model.Assistant, Content: "hm", ToolCalls: []model.ToolCall{{ID: "c", Name: "bash", Arguments: `{}`}}},
+		{Role: model.Tool, ToolCallID: "c", Content: "end", Images: []model.Image{image}},
+	})
+	require.NoError(t, err)
+	const picture = `{"type":"image_url","image_url":{"url":"data:image/png;base64,cG5n"}}`
+	const follows = `{"role":"user","content":[{"type":"text","text":"The images of the output above:"},` + picture + `]}`
+	want := `{"model":"m","stream":false,"messages":[
+		{"role":"user","content":[{"type":"text","text":"see"},` + picture + `]},
+		{"role":"assistant","tool_calls":[
+			{"id":"a","type":"function","function":{"name":"bash","arguments":"{\"command\":\"ls\"}"}},
+			{"id":"b","type":"function","function":{"name":"bash","arguments":"{}"}}]},
+		{"role":"tool","content":"out","tool_call_id":"a"},
+		{"role":"tool","content":"(empty)","tool_call_id":"b"},
+		` + follows + `,
+		{"role":"assistant","content":"hm","tool_calls":[{"id":"c","type":"function","function":{"name":"bash","arguments":"{}"}}]},
+		{"role":"tool","content":"end","tool_call_id":"c"},
+		` + follows + `],
+		"tools":[{"type":"function","function":{"name":"bash","description":"Run <it>.","parameters":{"type":"object"}}}]}`
+	var got, expected any
+	require.NoError(t, json.Unmarshal(body, &got))
+	require.NoError(t, json.Unmarshal([]byte(want), &expected))
+	assert.Equal(t, expected, got, "request")
 }

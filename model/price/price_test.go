@@ -5,14 +5,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/model/price"
 )
 
 func TestEmbedded(t *testing.T) {
 	table, err := price.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := time.Parse(time.DateOnly, table.Date); err != nil || !strings.HasPrefix(table.Source, "https://") {
 		t.Errorf("the table is of %q, from %q: %v", table.Date, table.Source, err)
 	}
@@ -47,13 +46,9 @@ providers:
     models:
       special: {input: 9, output: 9}
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	embedded, err := price.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	find := func(tables []price.Table, base, id string) (price.Model, bool) {
 		for _, t := range tables {
 			if m, ok := t.Find(base, id); ok {
@@ -91,9 +86,7 @@ providers:
 
 func TestNamed(t *testing.T) {
 	embedded, err := price.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if m, ok := embedded.FindByName("claude-sonnet-4-5"); !ok || m.Output != 15 {
 		t.Errorf("%v, %+v", ok, m)
 	}

@@ -11,8 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/model/ratelimit"
 	"github.com/minibench/mini/model/retry"
@@ -192,16 +192,13 @@ func TestOrderOfRetries(t *testing.T) {
 						return nil
 					})), retry.Policy{})
 					wg.Go(func() {
-						if _, err := m.Query(t.Context(), nil); err != nil {
-							t.Error(err)
-						}
+						_, err := m.Query(t.Context(), nil)
+						assert.NoError(t, err)
 					})
 					time.Sleep(time.Millisecond) // of the bubble's clock
 				}
 				wg.Wait()
-				if diff := cmp.Diff(test.want, order); diff != "" {
-					t.Errorf("order (-want +got):\n%s", diff)
-				}
+				assert.Equal(t, test.want, order, "order")
 			})
 		})
 	}
@@ -294,9 +291,8 @@ func TestUnsentCallIsRefunded(t *testing.T) {
 				m := ratelimit.New(test.config).Wrap(pendingProvider{test.sends})
 				for range test.calls {
 					ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-					if _, err := m.Query(ctx, prompt); !errors.Is(err, context.DeadlineExceeded) {
-						t.Error(err)
-					}
+					_, err := m.Query(ctx, prompt)
+					assert.ErrorIs(t, err, context.DeadlineExceeded)
 					cancel()
 				}
 				r, err := m.Query(t.Context(), prompt)
@@ -316,9 +312,8 @@ func TestCancelledCallCountsPrompt(t *testing.T) {
 		m := limiter.Wrap(pendingProvider{true})
 		prompt := []model.Message{{Content: strings.Repeat("x", 4*96)}}
 		for range 15 { // raises the expected length of answers
-			if _, err := m.Query(t.Context(), prompt); err != nil {
-				t.Fatal(err)
-			}
+			_, err := m.Query(t.Context(), prompt)
+			require.NoError(t, err)
 		}
 		time.Sleep(2 * time.Minute) // of the bubble's clock
 		for range 40 {
@@ -358,9 +353,8 @@ func TestCancelledWhenGranted(t *testing.T) {
 			calls.Go(func() { _, _ = m.Query(t.Context(), nil) })
 			synctest.Wait()
 			calls.Go(func() {
-				if _, err := m.Query(second, nil); !errors.Is(err, context.Canceled) {
-					t.Error(err)
-				}
+				_, err := m.Query(second, nil)
+				assert.ErrorIs(t, err, context.Canceled)
 			})
 			synctest.Wait()
 			e.hold <- struct{}{}

@@ -15,6 +15,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/model/fake"
 	"github.com/minibench/mini/model/openai"
@@ -153,13 +155,9 @@ func serve(t *testing.T, s http.Handler) model.Model {
 		Name: "m", BaseURL: "http://inside/v1",
 		HTTPClient: &http.Client{Transport: &http.Transport{DialContext: l.DialContext, DisableKeepAlives: true}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
-		if err := errors.Join(m.Close(), server.Close()); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, errors.Join(m.Close(), server.Close()))
 		if err := <-ended; !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 			t.Error(err)
 		}

@@ -2,17 +2,29 @@ package retry_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"math"
+	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/model/anthropic"
+	"github.com/minibench/mini/model/fake"
+	"github.com/minibench/mini/model/openai"
+	"github.com/minibench/mini/model/ratelimit"
 	"github.com/minibench/mini/model/retry"
+	"github.com/minibench/mini/model/scripted"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -118,9 +130,7 @@ func TestLongErrors(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p := &provider{errs: []error{test.errs, test.errs, test.errs, test.errs, nil}, start: time.Now(), latency: 5 * time.Second}
 			reply, err := retry.New(p, retry.Policy{}).Query(t.Context(), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			a := reply.Requests
 			if w := a[0].Waited; w < 125*time.Millisecond || w > 375*time.Millisecond {
 				t.Errorf("first waited %v", w)
@@ -143,9 +153,7 @@ func TestMisconfigurationRuledOutByAnswer(t *testing.T) {
 		for range 2 {
 			_, _ = m.Query(t.Context(), nil)
 		}
-		if len(p.requests) != 8 {
-			t.Errorf("%d requests, want 1 and 7", len(p.requests))
-		}
+		assert.Equal(t, 8, len(p.requests), "requests, want 1 and 7")
 	})
 }
 
@@ -212,4 +220,223 @@ func TestPauses(t *testing.T) {
 			t.Errorf("paused for %v, waited %v, %v", paused, reply.Waited, err)
 		}
 	})
+}
+
+var price = model.Price{Input: 2, Cached: 0.5, Output: 8}
+
+// serve starts an in-memory server with a script and returns a function to stop it.
+func serve(t *testing.T, yaml string, c fake.Config) (*fake.Server, *fake.MemoryListener, func()) {
+	t.Helper()
+	var err error
+	if c.Script, err = scripted.Parse("replies.yaml", []byte(yaml)); err != nil {
+		t.Fatal(err)
+	}
+	c.Price = price
+	s, err := fake.New(c)
+	require.NoError(t, err)
+	l := fake.NewMemoryListener()
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(l) }()
+	return s, l, sync.OnceFunc(func() {
+		assert.NoError(t, errors.Join(s.Close(), <-done))
+	})
+}
+
+// connect returns a model for an API, with an agent's tool.
+func connect(t *testing.T, l *fake.MemoryListener, api string, stream bool) model.Model {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{DialContext: l.DialContext, DisableKeepAlives: true}}
+	tools := []model.ToolDefinition{{Name: "bash", Parameters: json.RawMessage(`{"type":"object","properties":{"command":{"type":"string"}}}`)}}
+	var m interface {
+		model.Model
+		io.Closer
+	}
+	var err error
+	if api == "anthropic" {
+		m, err = anthropic.New(anthropic.Config{Name: "m", BaseURL: "http://fake", APIKey: marker, Stream: stream, Price: price, Tools: tools, HTTPClient: client})
+	} else {
+		m, err = openai.New(openai.Config{Name: "m", BaseURL: "http://fake/v1", APIKey: marker, Stream: stream, Price: price, Tools: tools, HTTPClient: client})
+	}
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, m.Close()) })
+	return m
+}
+
+const marker = "sk-marker-0123456789"
+
+// deltaModel sends deltas, and then fails or answers.
+type deltaModel struct {
+	deltas   [][]model.Delta // of each request; the last request succeeds
+	requests int
+}
+
+func (m *deltaModel) Query(ctx context.Context, _ []model.Message) (model.Reply, error) {
+	deltas := m.deltas[m.requests]
+	m.requests++
+	for _, d := range deltas {
+		if listener := model.DeltaListener(ctx); listener != nil {
+			listener(d)
+		}
+	}
+	if m.requests < len(m.deltas) {
+		return model.Reply{Tries: 1}, down
+	}
+	return model.Reply{Tries: 1}, nil
+}
+
+// TestRestart checks that a failed request voids its deltas before the wait.
+func TestRestart(t *testing.T) {
+	text := func(s string) model.Delta { return model.Delta{Text: s} }
+	tests := map[string]struct {
+		deltas [][]model.Delta
+		want   string
+	}{
+		"at once":                  {[][]model.Delta{{text("a"), text("b")}}, "a b"},
+		"after half a reply":       {[][]model.Delta{{text("a")}, {text("a"), text("b")}}, "a ! a b"},
+		"after a thought":          {[][]model.Delta{{{Reasoning: "t"}}, {text("b")}}, "(t) ! b"},
+		"after nothing":            {[][]model.Delta{nil, {text("b")}}, "b"},
+		"twice, the second silent": {[][]model.Delta{{text("a")}, nil, {text("b")}}, "a ! b"},
+		"after its own":            {[][]model.Delta{{text("a"), {Restart: true}}, {text("b")}}, "a ! b"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var got []string
+				start := time.Now()
+				ctx := model.WithDeltas(t.Context(), func(d model.Delta) {
+					switch {
+					case d.Restart:
+						got = append(got, "!")
+						if time.Since(start) > 0 && len(got) == 2 {
+							t.Error("the deltas were voided only after the wait")
+						}
+					case d.Reasoning != "":
+						got = append(got, fmt.Sprintf("(%s)", d.Reasoning))
+					default:
+						got = append(got, d.Text)
+					}
+				})
+				for _, ctx := range []context.Context{t.Context(), ctx} {
+					m := retry.New(&deltaModel{deltas: test.deltas}, retry.Policy{})
+					start = time.Now()
+					_, err := m.Query(ctx, nil)
+					require.NoError(t, err)
+				}
+				assert.Equal(t, test.want, strings.Join(got, " "))
+			})
+		})
+	}
+}
+
+const (
+	workers = 64
+	steps   = 10
+)
+
+// latency is the duration of each reply and of each error.
+const latency = 5 * time.Second
+
+// TestBatchWithFaults runs 64 workers of 10 steps each, half of them streamed, with
+// faults in 5% of the requests. Every step is answered, tokens and cost equal the
+// server's statistics, and it takes at most 1.3 times as long as without faults, plus
+// the requested waits.
+//
+// The worker with the most faults determines the duration. Three failures that each take
+// as long as a reply use up the 30%, so a seed with that many failures gets more time.
+func TestBatchWithFaults(t *testing.T) {
+	seeds := []uint64{3, 9}
+	for _, api := range []string{"openai", "anthropic"} {
+		good, _ := batch(t, api, nil)
+		for _, seed := range seeds {
+			t.Run(fmt.Sprint(api, " ", seed), func(t *testing.T) {
+				d, b := batch(t, api, &fake.Plan{Seed: seed, Rules: []fake.Rule{{Probability: 0.05, Faults: fake.TransientFaults()}}})
+				var waits time.Duration
+				for _, r := range b.Requests {
+					waits += r.RetryAfter
+				}
+				n := 0
+				for _, times := range b.Faults {
+					n += times
+				}
+				if len(b.Faults) < len(fake.TransientFaults())-1 || n < workers*steps/30 {
+					t.Errorf("only the faults %v occurred", b.Faults)
+				}
+				most := good.took*13/10 + waits
+				if d.unluckiest >= 3 {
+					most = good.took + time.Duration(d.unluckiest)*(latency+500*time.Millisecond) + waits
+				}
+				if d.took > most {
+					t.Errorf("took %v, want at most %v: %v without faults, and requested waits of %v", d.took, most, good.took, waits)
+				}
+				if d.queued > waits {
+					t.Errorf("a worker waited %v for the limiter, want at most the requested waits of %v", d.queued, waits)
+				}
+				t.Logf("%v (%+.1f %% of the bound), %v without faults; %d faults, at most %d of a worker, requested waits of %v", d.took,
+					100*(float64(d.took)/float64(good.took*13/10+waits)-1), good.took, n, d.unluckiest, waits)
+			})
+		}
+	}
+}
+
+// batchResult is the result of a batch, in the time of its bubble.
+type batchResult struct {
+	took       time.Duration
+	queued     time.Duration // longest wait of a worker for the limiter
+	unluckiest int           // most failed requests of a worker
+}
+
+// batch runs a batch and returns its result and the server's statistics.
+func batch(t *testing.T, api string, plan *fake.Plan) (d batchResult, b fake.Stats) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		script := "[" + strings.Repeat(fmt.Sprintf(`{content: "some words of a reply", latency: %v}, `, latency.Seconds()), steps) + "]"
+		s, l, stop := serve(t, script, fake.Config{Plan: plan})
+		defer stop()
+		limiter := ratelimit.New(ratelimit.Config{})
+		var mu sync.Mutex
+		var sum model.Usage
+		var cost model.Cost
+		models := map[bool]model.Model{}
+		for _, stream := range []bool{false, true} {
+			models[stream] = retry.New(limiter.Wrap(connect(t, l, api, stream)), retry.Policy{})
+		}
+		start := time.Now()
+		var wg sync.WaitGroup
+		for i := range workers {
+			wg.Go(func() {
+				var queued time.Duration
+				failed := 0
+				history := []model.Message{{Role: model.User, Content: fmt.Sprint("worker ", i)}}
+				for step := range steps {
+					reply, err := models[i%2 == 0].Query(t.Context(), history)
+					if err != nil {
+						t.Errorf("worker %d, step %d: %v", i, step+1, err)
+						return
+					}
+					for _, request := range reply.Requests {
+						queued += request.Queued
+					}
+					failed += reply.Tries - 1
+					mu.Lock()
+					sum, cost = sum.Add(reply.Usage), cost+reply.Cost
+					mu.Unlock()
+					history = append(history, reply.Message, model.Message{Role: model.User, Content: "go on"})
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				d.queued, d.unluckiest = max(d.queued, queued), max(d.unluckiest, failed)
+			})
+		}
+		wg.Wait()
+		d.took = time.Since(start)
+		stop()
+		b = s.Stats()
+		if b.Charged.Replies != workers*steps || b.Charged.Usage != sum || b.Abandoned.Replies != 0 {
+			t.Errorf("charged %v\ncounted %+v", b.Charged, sum)
+		}
+		if diff := math.Abs(float64(b.Charged.Cost - cost)); diff > 1e-9 || cost == 0 {
+			t.Errorf("charged %v, counted %v", b.Charged.Cost, cost)
+		}
+	})
+	return d, b
 }

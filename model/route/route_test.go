@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/model/route"
 )
@@ -44,9 +46,7 @@ func answers(t *testing.T, m model.Model, n int) string {
 	var who strings.Builder
 	for range n {
 		reply, err := m.Query(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		who.WriteString(reply.Model)
 	}
 	return who.String()
@@ -59,17 +59,12 @@ func TestInterleave(t *testing.T) {
 			indices = append(indices, int(b))
 		}
 		m, err := route.Interleave(named(&recordingModel{}, &recordingModel{}, &recordingModel{}), indices)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := answers(t, m, 8); got != want {
-			t.Errorf("%v: %s, want %s", indices, got, want)
-		}
+		require.NoError(t, err)
+		assert.Equal(t, want, answers(t, m, 8), "%v", indices)
 	}
 	for _, bad := range [][]int{{0, 3}, {-1}} {
-		if _, err := route.Interleave(named(&recordingModel{}, &recordingModel{}, &recordingModel{}), bad); err == nil {
-			t.Errorf("%v is taken", bad)
-		}
+		_, err := route.Interleave(named(&recordingModel{}, &recordingModel{}, &recordingModel{}), bad)
+		assert.Error(t, err, "%v is taken", bad)
 	}
 }
 
@@ -79,9 +74,7 @@ func TestRoulette(t *testing.T) {
 		return answers(t, route.Roulette(named(&recordingModel{}, &recordingModel{}, &recordingModel{}), seed), calls)
 	}
 	first := choices(1)
-	if first != choices(1) {
-		t.Error("the same seed gives other choices")
-	}
+	assert.Equal(t, choices(1), first, "the same seed gives other choices")
 	if first == choices(2) {
 		t.Error("another seed gives the same choices")
 	}
@@ -132,15 +125,11 @@ func TestFallback(t *testing.T) {
 func TestProviderDataOnlyForItsModel(t *testing.T) {
 	a, b := &dataModel{data: "a's"}, &dataModel{data: "b's"}
 	m, err := route.Interleave([]route.Named{{"a", a}, {"b", b}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	history := []model.Message{{Role: model.Assistant, ProviderData: []byte("of before")}}
 	for range 4 {
 		reply, err := m.Query(t.Context(), history)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		history = append(history, reply.Message)
 	}
 	if a.received != "of before,|of before,a's,,|" || b.received != "of before,,|of before,,b's,,|" {
@@ -204,3 +193,66 @@ func TestFallbackRestarts(t *testing.T) {
 type modelFunc func(context.Context) (model.Reply, error)
 
 func (f modelFunc) Query(ctx context.Context, _ []model.Message) (model.Reply, error) { return f(ctx) }
+
+// signer signs its replies, and keeps the signatures of the last prompt.
+type signer struct {
+	name string
+	seen string
+}
+
+func (s *signer) Query(_ context.Context, messages []model.Message) (model.Reply, error) {
+	s.seen = ""
+	for _, m := range messages {
+		s.seen += string(m.ProviderData) + ";"
+	}
+	return model.Reply{Message: model.Message{Role: model.Assistant, ProviderData: []byte(`"` + s.name + `"`)}}, nil
+}
+
+// refuser refuses all calls.
+type refuser struct{ status model.Status }
+
+func (r *refuser) Query(context.Context, []model.Message) (model.Reply, error) {
+	return model.Reply{}, &model.Error{Status: r.status, Err: errors.New("no such model")}
+}
+
+// A new model that refuses its first call is dropped; one that is down is not.
+func TestSetDropsRefusingModel(t *testing.T) {
+	var dropped []string
+	m := route.Single(route.Named{Name: "one", Model: &signer{name: "one"}})
+	m.OnDrop = func(d, used route.Named, _ error) { dropped = append(dropped, d.Name+" for "+used.Name) }
+	m.Set(route.Named{Name: "two", Model: &refuser{model.BadRequest}})
+	m.Set(route.Named{Name: "three", Model: &refuser{model.AuthenticationError}})
+	reply, err := m.Query(t.Context(), nil)
+	if err != nil || string(reply.Message.ProviderData) != `"one"` || strings.Join(dropped, ", ") != "three for two, two for one" {
+		t.Errorf("%s, %v, dropped %v", reply.Message.ProviderData, err, dropped)
+	}
+	m.Set(route.Named{Name: "down", Model: &refuser{model.ProviderError}})
+	if _, err := m.Query(t.Context(), nil); err == nil || len(dropped) != 2 {
+		t.Errorf("%v, dropped %v", err, dropped)
+	}
+	first := route.Single(route.Named{Name: "only", Model: &refuser{model.BadRequest}})
+	_, err = first.Query(t.Context(), nil)
+	assert.Error(t, err, "the first model was dropped")
+}
+
+// Each model sees only the provider data of its own replies.
+func TestSet(t *testing.T) {
+	one, two := &signer{name: "one"}, &signer{name: "two"}
+	m := route.Single(route.Named{Name: "one", Model: one})
+	var history []model.Message
+	query := func() string {
+		reply, err := m.Query(t.Context(), history)
+		require.NoError(t, err)
+		history = append(history, reply.Message)
+		return reply.Model
+	}
+	first := query()
+	m.Set(route.Named{Name: "two", Model: two})
+	second, third := query(), query()
+	if first != "" || second != "two" || third != "two" {
+		t.Errorf("replies are of %q, %q, %q", first, second, third)
+	}
+	if one.seen != "" || two.seen != `;"two";` {
+		t.Errorf("the models saw %q and %q", one.seen, two.seen)
+	}
+}

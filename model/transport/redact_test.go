@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/model/transport"
 )
@@ -25,9 +27,7 @@ func TestRedactor(t *testing.T) {
 		for _, before := range []string{"", "B", "Be", "Bearer "} {
 			text := before + key + " and more"
 			inJSON, err := json.Marshal(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			for form, encoded := range map[string]string{
 				"plain": text, "JSON": string(inJSON), "JSON with slashes": strings.ReplaceAll(string(inJSON), "/", `\/`),
 				"Go": strconv.Quote(text), "HTML": html.EscapeString(text), "query": url.QueryEscape(text), "path": url.PathEscape(text),
@@ -55,16 +55,12 @@ func TestRedactor(t *testing.T) {
 				divided += form[start:]
 				text := "first\nline " + divider + divided + "\nlast " + divided
 				want := "first\nline " + divider + "[redacted]\nlast [redacted]"
-				if got := string(r.Bytes([]byte(text))); got != want {
-					t.Errorf("%s: %q became %q", name, text, got)
-				}
+				assert.Equal(t, want, string(r.Bytes([]byte(text))), "%s: %q became", name, text)
 			}
 		}
 	}
 	for _, harmless := range []string{"short", "sk-marker\n and\n -0123456789abcdef", "\\ \n \x1b[ \x1b", `\u001b[`, "\n", "sk-marker-0123456789abcde\n", "sk-marker-", "c2stbWFya2Vy", ""} {
-		if got := string(r.Bytes([]byte(harmless))); got != harmless {
-			t.Errorf("%q became %q", harmless, got)
-		}
+		assert.Equal(t, harmless, string(r.Bytes([]byte(harmless))), "a harmless text became")
 	}
 }
 

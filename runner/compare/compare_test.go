@@ -2,20 +2,20 @@ package compare_test
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/golden"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/runner/compare"
 )
-
-var update = flag.Bool("update", false, "rewrite golden files")
 
 // instances returns n instances with k attempts each, of which resolved(i) are
 // resolved, at a cost in dollars for each attempt.
@@ -54,9 +54,7 @@ func run(name string, in []compare.Instance) compare.Run {
 func mustCompare(t *testing.T, o compare.Options, runs ...compare.Run) *compare.Result {
 	t.Helper()
 	r, err := compare.New(runs, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return r
 }
 
@@ -119,9 +117,7 @@ func TestFrontier(t *testing.T) {
 		}
 	}
 	want := map[string]string{"A": "D", "B": "frontier", "C": "B", "D": "frontier", "E": "frontier", "F": ""}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	assert.Equal(t, want, got, "the result")
 }
 
 func TestCostOfResolved(t *testing.T) {
@@ -165,9 +161,7 @@ func TestWarning(t *testing.T) {
 	}
 	base := instances(100, 1, 1, func(i int) int { return first(70, 1)(i) - first(10, 1)(i) })
 	p := mustCompare(t, compare.Options{}, run("B", base), run("A", in)).Pairs[0]
-	if !strings.Contains(p.Warning, "the conclusion depends on missing verdicts") {
-		t.Errorf("%q; %s", p.Warning, p.Sentence)
-	}
+	assert.Contains(t, p.Warning, "the conclusion depends on missing verdicts", "%s", p.Sentence)
 }
 
 func TestUnpaired(t *testing.T) {
@@ -207,9 +201,7 @@ func TestReversals(t *testing.T) {
 	candidate := instances(540, 1, 1, first(300, 1))
 	base := instances(540, 1, 1, func(i int) int { return 1 - first(300, 1)(i) })
 	p = mustCompare(t, compare.Options{}, run("B", base), run("A", candidate)).Pairs[0]
-	if p.Reversals != 15 {
-		t.Errorf("%d", p.Reversals)
-	}
+	assert.Equal(t, 15, p.Reversals)
 }
 
 // Every number of the text is in the JSON form, which has finite numbers only.
@@ -220,9 +212,8 @@ func TestJSON(t *testing.T) {
 		{run("A", instances(7, 3, 1, first(3, 2))), run("B", instances(9, 2, 1, first(5, 1))), run("C", instances(2, 1, 1, first(1, 1)))},
 	} {
 		r := mustCompare(t, compare.Options{Detect: 3}, runs...)
-		if _, err := json.Marshal(r); err != nil {
-			t.Error(err)
-		}
+		_, err := json.Marshal(r)
+		assert.NoError(t, err)
 		for _, width := range []int{20, 80, 200} {
 			_ = r.Doc().Text(width) // no panic
 		}
@@ -245,43 +236,35 @@ func TestText(t *testing.T) {
 	r := mustCompare(t, compare.Options{Detect: 3, MaxDrop: &limit}, runs...)
 	var text, md, csv strings.Builder
 	for _, err := range []error{r.Doc().WriteText(&text, 100), r.Doc().WriteMarkdown(&md), r.WriteCSV(&csv, runs)} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	for name, got := range map[string]string{"compare.txt": text.String(), "compare.md": md.String(), "compare.csv": csv.String()} {
 		if strings.Contains(got, "\x1b") && name != "compare.csv" {
 			t.Errorf("%s has a control character", name)
 		}
-		golden(t, filepath.Join("testdata", name), got)
+		golden.Check(t, filepath.Join("testdata", name), got)
 	}
 }
 
-func golden(t *testing.T, path, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
+func TestNames(t *testing.T) {
+	for _, test := range []struct{ dirs, want []string }{
+		{[]string{"runs/a"}, []string{"runs/a"}},
+		{[]string{"runs/a", "runs/b/"}, []string{"a", "b"}},
+		{[]string{"/data/runs/a", "/data/runs/old/b"}, []string{"a", "old/b"}},
+		{[]string{"runs/a", "more/a"}, []string{"runs/a", "more/a"}},
+		{[]string{"./a", "a/b"}, []string{"a", "a/b"}},
+		{[]string{"../a", "../b"}, []string{"a", "b"}},
+	} {
+		if got := compare.Names(test.dirs); !slices.Equal(got, test.want) {
+			t.Errorf("%q: %q", test.dirs, got)
 		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s; make golden rewrites it\n%s", path, diff)
 	}
 }
 
-// Six runs of 500 instances with 6 attempts each are compared in a second.
-func BenchmarkCompare(b *testing.B) {
-	var runs []compare.Run
-	for i := range 6 {
-		runs = append(runs, run(fmt.Sprint("run", i), instances(500, 1+i, 1, func(n int) int { return (n * (i + 3)) % (2 + i) })))
-	}
-	for b.Loop() {
-		if _, err := compare.New(runs, compare.Options{}); err != nil {
-			b.Fatal(err)
-		}
+// The number of steps comes from an untrusted file.
+func TestAbsurdSteps(t *testing.T) {
+	run := compare.Run{Instances: []compare.Instance{{ID: "a", Attempts: []compare.Attempt{{Steps: math.MaxInt, Resolved: true}}}}}
+	if got := compare.Summarize(run, compare.Drop).ByLimit; len(got) == 0 || got[len(got)-1].Rate != 1 {
+		t.Errorf("rates by limit: %v", got)
 	}
 }

@@ -13,7 +13,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/minibench/mini/internal/assert"
 	"github.com/minibench/mini/internal/corpustest"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/runner/grade"
 	"github.com/minibench/mini/runner/grade/logs"
 )
@@ -84,12 +86,8 @@ func TestCorpusStatuses(t *testing.T) {
 		var as map[string]struct {
 			Tests json.RawMessage `json:"tests_status"`
 		}
-		if err := json.Unmarshal(report, &as); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(compact(t, c.Expected.Tests), compact(t, as["x"].Tests)); diff != "" {
-			t.Errorf("tests (-want +got):\n%s", diff)
-		}
+		require.NoError(t, json.Unmarshal(report, &as))
+		assert.Equal(t, compact(t, c.Expected.Tests), compact(t, as["x"].Tests), "tests")
 	})
 }
 
@@ -111,16 +109,10 @@ func TestCorpusLogs(t *testing.T) {
 			}
 			return
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		log, err := grade.ReadLog(text, c.Parser, logs.InstanceInfo{InstanceID: c.InstanceID, Version: c.Version})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if log.HasResults != c.Expected.Found {
-			t.Errorf("found: %t, want %t", log.HasResults, c.Expected.Found)
-		}
+		require.NoError(t, err)
+		assert.Equal(t, c.Expected.Found, log.HasResults, "found")
 		var statuses [][2]string
 		for name, status := range log.Tests.All() {
 			statuses = append(statuses, [2]string{name, string(status)})
@@ -128,13 +120,9 @@ func TestCorpusLogs(t *testing.T) {
 		if !slices.Equal(statuses, c.Expected.Statuses) {
 			t.Errorf("statuses (-want +got):\n%s", cmp.Diff(c.Expected.Statuses, statuses))
 		}
-		if diff := cmp.Diff(c.exitCode(), log.ExitCode); diff != "" {
-			t.Errorf("exit code (-want +got):\n%s", diff)
-		}
+		assert.Equal(t, c.exitCode(), log.ExitCode, "exit code")
 		v, err := c.spec().Grade(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		sameReport(t, c, v)
 	})
 }
@@ -142,9 +130,7 @@ func TestCorpusLogs(t *testing.T) {
 // sameReport compares the reports as text, because order and white space count too.
 func sameReport(t *testing.T, c corpusCase, v grade.Verdict) {
 	t.Helper()
-	if diff := cmp.Diff(indented(t, c.Expected.Report), string(v.Report.JSON(c.InstanceID))); diff != "" {
-		t.Errorf("report (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, indented(t, c.Expected.Report), string(v.Report.JSON(c.InstanceID)), "report")
 }
 
 // TestCorpusSummary writes the files of a run and summarizes them.
@@ -164,22 +150,14 @@ func TestCorpusSummary(t *testing.T) {
 			root := t.TempDir()
 			for name, content := range c.Files {
 				path := filepath.Join(root, filepath.FromSlash(name))
-				if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(content), 0o600)); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(content), 0o600)))
 			}
 			predictions := inOrder(t, c.Predictions)
 			run, err := grade.NewLayout(root, c.RunID)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			sum, err := run.Summarize(c.IDs, predictions)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(indented(t, c.Report)+"\n", string(sum.JSON())); diff != "" {
-				t.Errorf("summary (-want +got):\n%s", diff)
-			}
+			require.NoError(t, err)
+			assert.Equal(t, indented(t, c.Report)+"\n", string(sum.JSON()), "summary")
 			name, err := run.SummaryName(predictions[0].Model)
 			if err != nil || name != filepath.Base(c.Path) {
 				t.Errorf("it is called %s (%v), want %s", name, err, filepath.Base(c.Path))
@@ -192,21 +170,17 @@ func TestCorpusSummary(t *testing.T) {
 func inOrder(t *testing.T, object json.RawMessage) (list []grade.Prediction) {
 	t.Helper()
 	dec := json.NewDecoder(strings.NewReader(string(object)))
-	if _, err := dec.Token(); err != nil {
-		t.Fatal(err)
-	}
+	_, err := dec.Token()
+	require.NoError(t, err)
 	for dec.More() {
 		var p struct {
 			ID    string  `json:"instance_id"`
 			Model string  `json:"model_name_or_path"`
 			Patch *string `json:"model_patch"`
 		}
-		if _, err := dec.Token(); err != nil {
-			t.Fatal(err)
-		}
-		if err := dec.Decode(&p); err != nil {
-			t.Fatal(err)
-		}
+		_, err := dec.Token()
+		require.NoError(t, err)
+		require.NoError(t, dec.Decode(&p))
 		list = append(list, grade.Prediction{InstanceID: p.ID, Model: p.Model, Empty: p.Patch == nil || *p.Patch == ""})
 	}
 	return list
@@ -238,9 +212,7 @@ func eachCase(t *testing.T, kind string, f func(t *testing.T, dir string, c corp
 func readJSON(t *testing.T, path string, v any) {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if err := json.Unmarshal(data, v); err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}

@@ -1,6 +1,7 @@
 package grade_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -8,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/runner/grade"
 	"github.com/minibench/mini/runner/grade/logs"
 )
@@ -54,9 +57,7 @@ func TestReadLog(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			log, err := grade.ReadLog(tt.text, "parse_log_pytest", logs.InstanceInfo{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if log.HasResults != tt.found || log.Tests.Len() != tt.tests {
 				t.Errorf("found %t with %d tests, want %t with %d", log.HasResults, log.Tests.Len(), tt.found, tt.tests)
 			}
@@ -143,12 +144,8 @@ func TestTruncatedNames(t *testing.T) {
 	r.PassToPass = []string{"t.py::test[", "t.py::test[last", "t.py::test[199999 x]", "t.py::test[none"}
 	start := time.Now()
 	got := r.CompareTests(&tests)
-	if n := len(got.FailToPass.Success); n != len(r.FailToPass) {
-		t.Errorf("%d of %d found", n, len(r.FailToPass))
-	}
-	if s := fmt.Sprint(got.PassToPass.Success); s != "[t.py::test[199999 x]]" {
-		t.Errorf("successes %s", s)
-	}
+	assert.Equal(t, len(r.FailToPass), len(got.FailToPass.Success))
+	assert.Equal(t, "[t.py::test[199999 x]]", fmt.Sprint(got.PassToPass.Success), "successes")
 	if took := time.Since(start); took > 2*time.Minute { // comparing all names with each other takes minutes
 		t.Errorf("it took %v", took)
 	}
@@ -201,16 +198,12 @@ func TestClassify(t *testing.T) {
 		"ModuleNotFoundError\nTemporary failure in name resolution": "environment network_unreachable",
 	} {
 		f := grade.ClassifyFailure(text)
-		if got := strings.TrimSpace(fmt.Sprintf("%s %s", f.Tier, f.Reason)); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
+		assert.Equal(t, want, strings.TrimSpace(fmt.Sprintf("%s %s", f.Tier, f.Reason)), "%q", text)
 	}
 	if f := grade.ClassifyFailure("Ki", "lled"); f != (grade.Failure{}) {
 		t.Errorf("texts run together: %+v", f)
 	}
-	if f := grade.ClassifyFailure("no tests ran", "Killed"); f.Reason != "out_of_memory" {
-		t.Errorf("the second text has the first reason, not %s", f.Reason)
-	}
+	assert.Equal(t, "out_of_memory", grade.ClassifyFailure("no tests ran", "Killed").Reason, "the second text has the first reason")
 }
 
 // LogCounts counts the tests of a log even if the verdict does not use them.
@@ -243,4 +236,36 @@ func TestLogCounts(t *testing.T) {
 			}
 		})
 	}
+}
+
+// FuzzGrade checks that every log leads to an error or to a verdict whose report is valid
+// JSON, and that a log without both markers never resolves the instance.
+func FuzzGrade(f *testing.F) {
+	for i, text := range []string{
+		"", marked("PASSED t::a\n"), marked("t::a ... ok\n"), marked("FAIL:\n"), marked("  3 passing\n") + ">>>>> Test Exit Code: 1",
+		"Killed", "Timeout error: 5 seconds exceeded", marked("PASSED t::p[a b]\nFAILED t::p[a c]\n"), ">>>>> Tests Errored",
+	} {
+		f.Add(text, uint(i), i%2 == 0)
+	}
+	names := logs.Names()
+	f.Fuzz(func(t *testing.T, text string, parser uint, failOnly bool) {
+		r := grade.TestSpec{
+			InstanceID: "x__x-2006", Version: "3.0", Parser: names[parser%uint(len(names))], EvalType: grade.PassAndFail,
+			FailToPass: []string{"t::a", "t::p[a"}, PassToPass: []string{"t::b"},
+		}
+		if failOnly {
+			r.EvalType = grade.FailOnly
+		}
+		v, err := r.Grade(text)
+		if err != nil {
+			return
+		}
+		if !json.Valid(v.Report.JSON(r.InstanceID)) {
+			t.Errorf("a report that is not JSON: %s", v.Report.JSON(r.InstanceID))
+		}
+		whole := strings.Contains(text, grade.StartMarker) && strings.Contains(text, grade.EndMarker)
+		if v.Report.Applied && !whole || v.Report.Resolved != (v.Resolution == grade.ResolvedFull) || v.Report.Resolved && !v.Report.Applied {
+			t.Errorf("a verdict that cannot be: %+v", v)
+		}
+	})
 }

@@ -1,13 +1,23 @@
 package grade_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/corpustest"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/runner/grade"
+	"github.com/minibench/mini/runner/grade/logs"
 )
 
 func TestGradable(t *testing.T) {
@@ -55,11 +65,85 @@ func TestNewTestSpec(t *testing.T) {
 	r, err := grade.NewTestSpec(datasets.Instance{
 		ID: "django__django-1", Repo: "django/django", Version: "3.0", FailToPass: []string{"a "}, PassToPass: []string{"b", "b"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if r.Parser != "parse_log_django" || r.EvalType != grade.PassAndFail || r.Version != "3.0" ||
 		r.FailToPass[0] != "a " || len(r.PassToPass) != 2 {
 		t.Errorf("rubric %+v", r)
 	}
+}
+
+// The names of models, runs and instances are untrusted.
+func TestHostileNames(t *testing.T) {
+	good, err := grade.NewLayout("out", "first")
+	require.NoError(t, err)
+	for name, tt := range map[string]struct{ text, want string }{
+		"empty":     {"", "is empty"},
+		"here":      {".", "is a path element"},
+		"up":        {"..", "is a path element"},
+		"backslash": {`a\b`, "contains a slash"},
+		"long":      {strings.Repeat("x", 256), "longer than 255 bytes"},
+		"not UTF-8": {"a\xffb", "is not valid UTF-8"},
+		"NUL":       {"a\x00b", "contains a control character"},
+		"escape":    {"a\x1b[2Jb", "contains a control character"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, run := grade.NewLayout("out", tt.text)
+			_, model := good.Files(tt.text, "a")
+			_, instance := good.Files("m", tt.text)
+			_, summary := good.SummaryName(tt.text)
+			for _, err := range []error{run, model, instance, summary} {
+				if !errors.Is(err, grade.ErrInvalidName) || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\x1b") {
+					t.Errorf("error %v, want %q", err, tt.want)
+				}
+			}
+		})
+	}
+	_, err = grade.NewLayout("out", "a/b")
+	assert.ErrorIs(t, err, grade.ErrInvalidName, "a run id with a slash")
+	for _, model := range []string{"../../x", "/etc", "a//b", "./.."} { // valid, because slashes are replaced
+		files, err := good.Files(model, "a")
+		if err != nil || !strings.HasPrefix(files.Dir, good.Dir()+string(filepath.Separator)) {
+			t.Errorf("model %q leads to %s, error %v", model, files.Dir, err)
+		}
+	}
+	_, err = good.SummaryName(strings.Repeat("x", 250))
+	assert.ErrorIs(t, err, grade.ErrInvalidName, "a summary's name of 261 bytes")
+}
+
+// readText reads a log as the harness does. The error is logs.ErrNotUTF8.
+func readText(t testing.TB, path string) (string, error) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		corpustest.SkipOrFail(t, "the corpus lacks %s", path)
+	}
+	require.NoError(t, err)
+	return logs.Decode(data)
+}
+
+// indented returns JSON as Python writes it: in ASCII, indented by four spaces.
+func indented(t *testing.T, raw json.RawMessage) string {
+	t.Helper()
+	var b bytes.Buffer
+	require.NoError(t, json.Indent(&b, raw, "", "    "))
+	var s strings.Builder
+	for _, r := range b.String() {
+		switch {
+		case r < 0x7f: // 0x7f is a control character
+			s.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&s, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&s, `\u%04x`, r)
+		}
+	}
+	return s.String()
+}
+
+func compact(t *testing.T, raw json.RawMessage) string {
+	t.Helper()
+	var b bytes.Buffer
+	require.NoError(t, json.Compact(&b, raw))
+	return b.String()
 }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/minibench/mini/internal/assert"
 	"github.com/minibench/mini/runner/stats"
 )
 
@@ -271,9 +272,7 @@ func TestPower(t *testing.T) {
 		{"attempts for .10", attempts(.10), 19},
 		{"attempts for .05", attempts(.05), 74},
 	} {
-		if c.got != c.want {
-			t.Errorf("%s: %d, want %d", c.what, c.got, c.want)
-		}
+		assert.Equal(t, c.want, c.got, "%s", c.what)
 	}
 	if _, ok := (stats.Spread{Between: 1}).Attempts(.01, 10); ok {
 		t.Error("attempts detect a difference below the floor")
@@ -318,14 +317,10 @@ func TestBootstrap(t *testing.T) {
 
 func TestFullFlips(t *testing.T) {
 	found, chance := stats.FullFlips(of(3, 3, 0, 2, 3), of(3, 0, 3, 1, 3))
-	if found != 2 {
-		t.Errorf("%d full flips, want 2", found)
-	}
+	assert.Equal(t, 2, found, "full flips")
 	near(t, "chance", chance, 3*2.0/20)
 	found, chance = stats.FullFlips(of(1, 1, 1, 0), of(1, 0, 1, 1))
-	if found != 2 {
-		t.Errorf("%d flips of single attempts, want 2", found)
-	}
+	assert.Equal(t, 2, found, "flips of single attempts")
 	near(t, "chance of single attempts", chance, 2)
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/trajectories/export"
 )
 
@@ -25,9 +26,7 @@ func BenchmarkRun(b *testing.B) {
 		items = append(items, item(fmt.Sprintf("owner__lib-%d", i), 1, "", s))
 	}
 	tools, err := export.EncodeTools(callAttempt().t.Header.Tools)
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	for name, o := range map[string]export.Options{
 		"openai": {Format: export.OpenAI}, "sharegpt": {Format: export.ShareGPT}, "parquet": {Format: export.OpenAI, Parquet: true},
 	} {
@@ -37,9 +36,7 @@ func BenchmarkRun(b *testing.B) {
 				n++
 				dir := filepath.Join(b.TempDir(), fmt.Sprint(n))
 				report, err := export.Run(b.Context(), export.Config{Options: o, Dir: dir, Workers: 2, Tools: []json.RawMessage{tools}}, attempts(items...))
-				if err != nil {
-					b.Fatal(err)
-				}
+				require.NoError(b, err)
 				b.SetBytes(report.Bytes)
 			}
 		})

@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 	"github.com/minibench/mini/trajectories/export"
@@ -54,9 +56,7 @@ func TestOrder(t *testing.T) {
 			}
 		}
 		data, err := os.ReadFile(filepath.Join(dir, "train.jsonl"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if before != "" && before != string(data) {
 			t.Error("another export of the same is another file")
 		}
@@ -68,9 +68,7 @@ func TestOrder(t *testing.T) {
 func TestShards(t *testing.T) {
 	dir, _ := run(t, export.Options{Format: export.OpenAI}, manyItems(7)...)
 	whole, err := os.ReadFile(filepath.Join(dir, "train.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	size := int64(len(whole)) / 7
 	for _, tt := range []struct {
 		o    export.Options
@@ -91,20 +89,14 @@ func TestShards(t *testing.T) {
 		for _, f := range r.Files {
 			got = append(got, fmt.Sprint(f.Name, " ", f.Rows))
 			data, err := os.ReadFile(filepath.Join(dir, f.Name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if tt.o.ShardBytes > 1 && int64(len(data)) > tt.o.ShardBytes {
 				t.Errorf("%s has %d bytes, allowed %d", f.Name, len(data), tt.o.ShardBytes)
 			}
 			all = append(all, data...)
 		}
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%+v (-want +got):\n%s", tt.o, diff)
-		}
-		if string(all) != string(whole) {
-			t.Errorf("%+v: the rows are others", tt.o)
-		}
+		assert.Equal(t, tt.want, got, "%+v", tt.o)
+		assert.Equal(t, string(whole), string(all), "%+v: the rows are others", tt.o)
 	}
 }
 
@@ -123,13 +115,9 @@ func TestSplits(t *testing.T) {
 		OnWritten: func(_ *export.Item, split string, n int) { rowsBySplit[split] += n },
 	}
 	r, err := export.Run(t.Context(), cfg, attempts(manyItems(3)...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i, want := range []string{"train.jsonl 6", "val.jsonl 3", "none.jsonl 0"} {
-		if got := fmt.Sprint(r.Files[i].Name, " ", r.Files[i].Rows); got != want {
-			t.Errorf("file %d is %s, want %s", i, got, want)
-		}
+		assert.Equal(t, want, fmt.Sprint(r.Files[i].Name, " ", r.Files[i].Rows), "file %d", i)
 	}
 	if rowsBySplit["train"] != 6 || rowsBySplit["val"] != 3 {
 		t.Errorf("OnWritten called for %v", rowsBySplit)
@@ -158,16 +146,12 @@ func TestFilter(t *testing.T) {
 			},
 		}
 		r, err := export.Run(t.Context(), cfg, attempts(manyItems(5)...))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if r.Exported != 3 || r.FilteredOut != 2 {
 			t.Errorf("exported %d, filtered out %d", r.Exported, r.FilteredOut)
 		}
 		data, err := os.ReadFile(filepath.Join(dir, r.Files[0].Name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if strings.Contains(string(data), "I look.") || !strings.Contains(string(data), "[out]") {
 			t.Errorf("%s: the file has removed text", format)
 		}
@@ -175,9 +159,7 @@ func TestFilter(t *testing.T) {
 	refused := errors.New("refused")
 	dir := filepath.Join(t.TempDir(), "out")
 	_, err := export.Run(t.Context(), export.Config{Options: export.Options{Format: export.OpenAI}, Dir: dir, FilterDone: func() error { return refused }}, attempts(manyItems(2)...))
-	if !errors.Is(err, refused) {
-		t.Errorf("error %v", err)
-	}
+	assert.ErrorIs(t, err, refused)
 	checkEmpty(t, filepath.Dir(dir))
 }
 
@@ -242,16 +224,12 @@ func TestPartlyRejected(t *testing.T) {
 		reply("", "", call("c", "submit"))
 	dir, _ := run(t, export.Options{Format: export.Axolotl}, item("a", 1, "", s))
 	list, _ := rows(t, filepath.Join(dir, "train.jsonl"))[0]["messages"].([]any)
-	if len(list) != 6 {
-		t.Fatalf("messages %v", list)
-	}
+	require.Equal(t, 6, len(list), "messages %v", list)
 	if m, _ := list[2].(map[string]any); m["train"] != false {
 		t.Errorf("the reply is learned: %v", m)
 	}
 	_, r := run(t, export.Options{Format: export.OpenAI}, item("a", 1, "", s))
-	if len(r.Losses) != 1 {
-		t.Errorf("losses %v", r.Losses)
-	}
+	assert.Equal(t, 1, len(r.Losses), "losses %v", r.Losses)
 }
 
 // TestContext checks that the row of a step has the prompt that was sent, and that the row
@@ -272,13 +250,9 @@ func TestContext(t *testing.T) {
 		got = append(got, text)
 	}
 	want := []string{"You work by bash.", "Mend <it> & say \"done\"\u2028ü.\n\n[much was here]", "```bash\nsed -i s/a/b/ a.py\n```", "<returncode>0</returncode>"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("sent messages (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, want, got, "sent messages")
 	_, r := run(t, export.Options{Format: export.OpenAI}, item("a", 1, "", s))
-	if len(r.Losses) != 1 {
-		t.Errorf("losses %v", r.Losses)
-	}
+	assert.Equal(t, 1, len(r.Losses), "losses %v", r.Losses)
 }
 
 // TestImages checks that images are exported in OpenAI's format, and counted as a loss in
@@ -315,25 +289,17 @@ func TestFolder(t *testing.T) {
 		_, err := export.Run(t.Context(), cfg, attempts(manyItems(n)...))
 		return err
 	}
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(dir, 0o755))
 	if err := try(1); err != nil {
 		t.Fatalf("into an empty folder: %v", err)
 	}
-	if err := try(2); !errors.Is(err, export.ErrFolder) {
-		t.Errorf("into an export: %v", err)
-	}
+	assert.ErrorIs(t, try(2), export.ErrFolder, "into an export")
 	cfg.Overwrite = true
 	if err := try(2); err != nil || len(rows(t, filepath.Join(dir, "train.jsonl"))) != 2 {
 		t.Errorf("in place of an export: %v", err)
 	}
-	if err := os.Remove(filepath.Join(dir, export.ManifestFile)); err != nil {
-		t.Fatal(err)
-	}
-	if err := try(1); !errors.Is(err, export.ErrFolder) {
-		t.Errorf("in place of something else: %v", err)
-	}
+	require.NoError(t, os.Remove(filepath.Join(dir, export.ManifestFile)))
+	assert.ErrorIs(t, try(1), export.ErrFolder, "in place of something else")
 	cfg.Dir = filepath.Join(parent, "stopped")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("stop")
@@ -365,4 +331,36 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%+v: %v, want %s", tt.o, err, tt.want)
 		}
 	}
+}
+
+func TestSelect(t *testing.T) {
+	attempts := []export.AttemptInfo{
+		{Number: 1, Repetition: 1, Steps: 1}, // provider failure
+		{Number: 2, Repetition: 2, IsResult: true, Steps: 9, Cost: 1},
+		{Number: 3, Repetition: 1, IsResult: true, Steps: 5, Cost: 3},
+		{Number: 4, Repetition: 3, IsResult: true, Resolved: true, Steps: 8, Cost: 4},
+		{Number: 5, Repetition: 4, IsResult: true, Resolved: true, Steps: 7, Cost: 9},
+	}
+	for rule, want := range map[export.SelectRule][]int{
+		export.SelectAll: {3, 2, 4, 5}, export.SelectFirst: {3}, export.SelectEvery: {1, 2, 3, 4, 5}, export.SelectResolved: {4}, export.SelectShortest: {5}, export.SelectCheapest: {4},
+	} {
+		var got []int
+		for _, i := range rule.Select(attempts, "a", 0) {
+			got = append(got, attempts[i].Number)
+		}
+		assert.Equal(t, want, got, "%s", rule)
+	}
+	if got := export.SelectCheapest.Select(attempts[:3], "a", 0); len(got) != 1 || got[0] != 1 {
+		t.Errorf("without a resolved one: %v", got)
+	}
+	assert.Equal(t, 0, len(export.SelectResolved.Select(attempts[:3], "a", 0)), "resolved, and none")
+	seen := map[int]bool{}
+	for seed := range uint64(50) {
+		a, b := export.SelectRandom.Select(attempts, "a", seed), export.SelectRandom.Select(attempts, "a", seed)
+		if !cmp.Equal(a, b) || len(a) != 1 || a[0] == 0 {
+			t.Fatalf("seed %d: %v, then %v", seed, a, b)
+		}
+		seen[a[0]] = true
+	}
+	assert.Equal(t, 4, len(seen), "fifty seeds pick %v", seen)
 }

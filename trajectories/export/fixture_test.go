@@ -3,7 +3,6 @@ package export_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,14 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 	"github.com/minibench/mini/trajectories/export"
 )
-
-var update = flag.Bool("update", false, "rewrite golden files")
 
 // builder builds an attempt from messages.
 type builder struct {
@@ -188,13 +184,9 @@ func run(t *testing.T, o export.Options, items ...*export.Item) (string, export.
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "out")
 	tools, err := export.EncodeTools(callAttempt().t.Header.Tools)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	r, err := export.Run(t.Context(), export.Config{Options: o, Dir: dir, Workers: 3, Tools: []json.RawMessage{tools}}, attempts(items...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return dir, r
 }
 
@@ -202,9 +194,7 @@ func run(t *testing.T, o export.Options, items ...*export.Item) (string, export.
 func rows(t *testing.T, path string) []map[string]any {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var all []map[string]any
 	for line := range bytes.Lines(data) {
 		var row map[string]any
@@ -214,21 +204,4 @@ func rows(t *testing.T, path string) []map[string]any {
 		all = append(all, row)
 	}
 	return all
-}
-
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, got, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", path, diff)
-	}
 }

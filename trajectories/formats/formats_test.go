@@ -3,8 +3,6 @@ package formats_test
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,11 +12,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/golden"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/trajectories"
 	"github.com/minibench/mini/trajectories/formats"
 )
-
-var update = flag.Bool("update", false, "rewrite golden files")
 
 func fixtures(t testing.TB) []string {
 	t.Helper()
@@ -35,14 +34,10 @@ func TestRecords(t *testing.T) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			var got bytes.Buffer
 			for f, err := range formats.OpenAll(path) {
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				fmt.Fprintf(&got, "# %s, row %d\n", f.Format, f.Row)
 				for r, err := range f.Records {
-					if err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, err)
 					data := bytes.ReplaceAll(r.Data, []byte(f.SHA256), []byte("SHA256"))
 					at := ""
 					if !r.Time.IsZero() {
@@ -51,25 +46,8 @@ func TestRecords(t *testing.T) {
 					fmt.Fprintf(&got, "%d<-%d %s%s %s\n", r.ID, r.Parent, r.Type, at, data)
 				}
 			}
-			golden(t, filepath.Join("testdata", "golden", filepath.Base(path)+".golden"), got.Bytes())
+			golden.Check(t, filepath.Join("testdata", "golden", filepath.Base(path)+".golden"), got.Bytes())
 		})
-	}
-}
-
-func golden(t *testing.T, path string, got []byte) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(path, got, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -77,18 +55,12 @@ func golden(t *testing.T, path string, got []byte) {
 func TestFixtureRoundTrip(t *testing.T) {
 	for _, path := range fixtures(t) {
 		for f, err := range formats.OpenAll(path) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			t.Run(fmt.Sprintf("%s,%d", filepath.Base(path), f.Row), func(t *testing.T) {
 				first := readData(t, f)
-				if diff := cmp.Diff(first, readData(t, viaTraj(t, f))); diff != "" {
-					t.Errorf("by way of .traj.json (-first +again):\n%s", diff)
-				}
+				assert.NoDiff(t, cmp.Diff(first, readData(t, viaTraj(t, f))), "by way of .traj.json (-first +again)")
 				timeless := cmpopts.IgnoreFields(messageData{}, "Time")
-				if diff := cmp.Diff(first, readData(t, viaATIF(t, f)), timeless); diff != "" {
-					t.Errorf("by way of ATIF (-first +again):\n%s", diff)
-				}
+				assert.NoDiff(t, cmp.Diff(first, readData(t, viaATIF(t, f)), timeless), "by way of ATIF (-first +again)")
 			})
 		}
 	}
@@ -98,27 +70,19 @@ func TestFixtureRoundTrip(t *testing.T) {
 func TestReadJournals(t *testing.T) {
 	f := open(t, "testdata/release2-tools.traj.json")
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
-	if err := trajectories.WriteJournal(path, f.Records); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, trajectories.WriteJournal(path, f.Records))
 	reread := open(t, path)
 	if reread.Format != trajectories.Format || reread.SHA256 != f.SHA256 {
 		t.Errorf("format %q, hash %q", reread.Format, reread.SHA256)
 	}
-	if diff := cmp.Diff(f.Losses, reread.Losses); diff != "" {
-		t.Errorf("losses (-first +again):\n%s", diff)
-	}
-	if diff := cmp.Diff(readData(t, f), readData(t, reread)); diff != "" {
-		t.Errorf("(-first +again):\n%s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff(f.Losses, reread.Losses), "losses (-first +again)")
+	assert.NoDiff(t, cmp.Diff(readData(t, f), readData(t, reread)), "(-first +again)")
 }
 
 func open(t *testing.T, path string) *formats.File {
 	t.Helper()
 	f, err := formats.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return f
 }
 
@@ -128,9 +92,7 @@ func TestPromptsAfterDroppedReply(t *testing.T) {
 	f := open(t, "testdata/release2-text.traj.json")
 	var sizes []int
 	for p, err := range trajectories.Prompts(f.Records) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		sizes = append(sizes, len(p.Messages))
 		for _, m := range p.Messages {
 			if m.Content == "Let me think about it." {
@@ -138,17 +100,13 @@ func TestPromptsAfterDroppedReply(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff([]int{2, 4, 5, 6}, sizes); diff != "" {
-		t.Errorf("messages of each prompt (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, []int{2, 4, 5, 6}, sizes, "messages of each prompt")
 }
 
 func TestKeysAreRemoved(t *testing.T) {
 	for _, path := range fixtures(t) {
 		for f, err := range formats.OpenAll(path) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			for r, err := range f.Records {
 				if err != nil || bytes.Contains(r.Data, []byte("sk-not-for-others")) {
 					t.Errorf("%s: record %d has a key; %v", path, r.ID, err)
@@ -161,63 +119,30 @@ func TestKeysAreRemoved(t *testing.T) {
 // header is the first line of a journal.
 const header = `{"id":1,"parent_id":0,"type":"header","time":"2026-01-01T00:00:00Z","data":{"format":"mini-1","instance_id":"a"}}` + "\n"
 
+// TestBadFiles compares the error of each bad file, which names the file once.
 func TestBadFiles(t *testing.T) {
-	for name, tt := range map[string]struct{ file, text, want string }{
-		"empty":            {"a.json", "", "the file is empty"},
-		"white space":      {"a.json", " \n\n", "the file is empty"},
-		"no JSON":          {"a.json", "hello", "invalid or truncated JSON (byte 1)"},
-		"torn":             {"a.json", `{"trajectory_format":"mini-swe-agent-1.1","mess`, "invalid or truncated JSON"},
-		"empty list":       {"a.json", "[]", "an empty list"},
-		"numbers":          {"a.json", "[1,2]", "[1]: not a trajectory of a supported format"},
-		"something else":   {"a.json", `{"a":1,"b":2}`, `an object with "a", "b"`},
-		"unknown release":  {"a.json", `{"trajectory_format":"mini-swe-agent-9","messages":[]}`, `unknown trajectory_format "mini-swe-agent-9"`},
-		"messages no list": {"a.json", `{"trajectory_format":"mini-swe-agent-1","messages":7}`, "messages: a number has the wrong type"},
-		"messages null":    {"a.json", `{"messages":null}`, "not a list"},
-		"empty action":     {"a.json", `[{"role":"assistant","extra":{"actions":[{}]}}]`, "messages[0].extra.actions[0]: command is missing"},
-		"wrong info":       {"a.json", `{"trajectory_format":"mini-swe-agent-1","info":{"exit_status":7},"messages":[]}`, "info: "},
-		"too deep":         {"a.json", strings.Repeat("[", 1e5), "exceeded max depth"},
-		"no messages":      {"a.json", `{"messages":[]}`, "no messages"},
-		"empty messages":   {"a.json", `{"messages":[{"role":"user","said":"x"},{"role":"assistant","said":"y"}]}`, "all 2 messages would be empty"},
-		"empty steps":      {"a.traj", `{"trajectory":[{"answer":"x"},{"answer":"y"}],"info":{}}`, "messages would be empty"},
-		"other content":    {"a.json", `[{"role":"user","content":{"a":1}},{"role":"assistant","content":""}]`, "messages[0].content: an object has the wrong type"},
-		"no role":          {"a.json", `[{"role":"user","content":"x"},{"content":"y"}]`, "messages[1]: role is missing"},
-		"content a number": {"a.json", `[{"role":"user","content":7}]`, "messages[0].content"},
-		"history torn":     {"a.traj", `{"history":[{"role":"user","content":7}],"trajectory":[]}`, "history[0].content: "},
-		"info a list":      {"a.traj", `{"history":[{"role":"user","content":"x"}],"trajectory":[],"info":[]}`, "info: a list has the wrong type"},
-		"no steps":         {"a.traj", `{"trajectory":[]}`, "no steps and no history"},
-		"an event":         {"a.json", `[{"source":"agent","action":"run","args":7}]`, "[0]: args: a number has the wrong type"},
-		"empty history":    {"a.json", `{"instance_id":"x","history":[]}`, "the history is empty"},
-		"ATIF step":        {"a.json", `{"schema_version":"ATIF-v1.7","agent":{},"steps":[{"source":"agent","metrics":{"cost_usd":"much"}}]}`, "invalid ATIF: steps[0]: metrics.cost_usd: a string has the wrong type"},
-		"ATIF content":     {"a.json", `{"schema_version":"ATIF-v1.7","agent":{},"steps":[{"source":"agent","message":7}]}`, "invalid ATIF: steps[0]: message: a number has the wrong type"},
-		"ATIF source":      {"a.json", `{"schema_version":"ATIF-v1.7","agent":{},"steps":[{"source":"me"}]}`, `steps[0]: source: one of system, user, agent expected, got "me"`},
-		"ATIF of tomorrow": {"a.json", `{"schema_version":"ATIF-v9.0","agent":{"name":"a","version":"1"},"steps":[]}`, "invalid ATIF"},
-		"journal of tomorrow": {
-			"j.jsonl", strings.Replace(header, "mini-1", "mini-9", 1), "j.jsonl:1: not a journal of format mini-1",
-		},
-		"a bad line": {"a.jsonl", `{"messages":[{"role":"user","content":"x"}]}` + "\n{\n", "line 2: invalid or truncated JSON"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), tt.file)
-			if err := os.WriteFile(path, []byte(tt.text), 0o600); err != nil {
-				t.Fatal(err)
+	refuse := func(t *testing.T, file, text string) string {
+		path := filepath.Join(t.TempDir(), file)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		var last error
+		for f, err := range formats.OpenAll(path) {
+			if (f == nil) == (err == nil) {
+				t.Fatal("neither an attempt nor an error, or both")
 			}
-			var last error
-			for f, err := range formats.OpenAll(path) {
-				if (f == nil) == (err == nil) {
-					t.Fatal("neither an attempt nor an error, or both")
-				}
-				if err != nil {
-					last = err
-				}
+			if err != nil {
+				last = err
 			}
-			if last == nil || !strings.Contains(last.Error(), tt.want) || strings.Count(last.Error(), path) != 1 {
-				t.Errorf("error %v, want %q, and the path once", last, tt.want)
-			}
-			if strings.ContainsAny(last.Error(), "\n\x1b") {
-				t.Errorf("unfit for a terminal: %q", last)
-			}
-		})
+		}
+		if last == nil || strings.Count(last.Error(), path) != 1 || strings.ContainsAny(last.Error(), "\n\x1b") {
+			t.Fatalf("error %q, want the path once, and nothing unfit for a terminal", last)
+		}
+		return strings.ReplaceAll(last.Error(), path, file)
 	}
+	golden.Cases(t, "testdata/golden/badfiles.txt", func(t *testing.T, input string) string {
+		file, text, _ := strings.Cut(strings.TrimSuffix(input, "\n"), "\n")
+		return refuse(t, file, text)
+	})
+	assert.Contains(t, refuse(t, "a.json", strings.Repeat("[", 1e5)), "exceeded max depth", "too deep")
 }
 
 func TestJournalCycles(t *testing.T) {
@@ -231,9 +156,7 @@ func TestJournalCycles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "j.jsonl")
-			if err := os.WriteFile(path, []byte(tt.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(path, []byte(tt.text), 0o600))
 			f, err := formats.Open(path)
 			if err == nil {
 				_, err = trajectories.Fold(f.Records)
@@ -246,31 +169,23 @@ func TestJournalCycles(t *testing.T) {
 }
 
 func TestOpenSeveralAttempts(t *testing.T) {
-	if _, err := formats.Open("testdata/messages.jsonl"); err == nil || !strings.Contains(err.Error(), "several conversations") {
-		t.Errorf("error %v", err)
-	}
-	if _, err := formats.Open(filepath.Join(t.TempDir(), "none")); err == nil || !strings.Contains(err.Error(), "no such file") {
-		t.Errorf("error %v", err)
-	}
-	if _, err := formats.Open(t.TempDir()); err == nil || !strings.Contains(err.Error(), "not a regular file") {
-		t.Errorf("error %v", err)
-	}
+	_, err := formats.Open("testdata/messages.jsonl")
+	assert.ErrorContains(t, err, "several conversations")
+	_, err = formats.Open(filepath.Join(t.TempDir(), "none"))
+	assert.ErrorContains(t, err, "no such file")
+	_, err = formats.Open(t.TempDir())
+	assert.ErrorContains(t, err, "not a regular file")
 	unknown := filepath.Join(t.TempDir(), "a.json")
-	if err := os.WriteFile(unknown, []byte(`{}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := formats.Open(unknown); !errors.Is(err, formats.ErrUnknownFormat) {
-		t.Errorf("error %v", err)
-	}
+	require.NoError(t, os.WriteFile(unknown, []byte(`{}`), 0o600))
+	_, err = formats.Open(unknown)
+	assert.ErrorIs(t, err, formats.ErrUnknownFormat)
 }
 
 // TestNewerATIF checks that unknown fields of a document are kept.
 func TestNewerATIF(t *testing.T) {
 	f, err := formats.Read("f.json", []byte(`{"schema_version":"ATIF-v1.12","agent":{"name":"a","soul":1},"steps":[`+
 		`{"source":"user","message":[{"type":"text","text":"hi"},{"type":"audio"}],"timestamp":"now","reasoning_content":"hm"}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if diff := cmp.Diff([]string{
 		"the version ATIF-v1.12 is unknown; the file was read as 1.8",
 		"a timestamp that is not a time of ISO 8601 is kept as data only",
@@ -293,19 +208,13 @@ func TestWithImportRecord(t *testing.T) {
 		`{"id":4,"parent_id":3,"type":"call","time":"2026-01-01T00:00:00Z","data":{}}` + "\n" +
 		`{"id":5,"parent_id":4,"type":"resume","time":"2026-01-01T00:00:00Z","data":{"mini_version":"1","record":3}}` + "\n"
 	path := filepath.Join(t.TempDir(), "j.jsonl")
-	if err := os.WriteFile(path, []byte(lines), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte(lines), 0o600))
 	var got []string
 	withImport := filepath.Join(t.TempDir(), "adopted.jsonl")
-	if err := trajectories.WriteJournal(withImport, formats.WithImportRecord(open(t, path), path)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, trajectories.WriteJournal(withImport, formats.WithImportRecord(open(t, path), path)))
 	reread := open(t, withImport)
 	for r, err := range reread.Records {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		line := fmt.Sprintf("%d<-%d %s", r.ID, r.Parent, r.Type)
 		switch r.Type {
 		case trajectories.TypeContext, trajectories.TypeResume:
@@ -322,7 +231,51 @@ func TestWithImportRecord(t *testing.T) {
 		"1<-0 header", "2<-1 import", "3<-2 message", `4<-3 context {"sent":[{"from":3,"to":3}]}`, "5<-4 call",
 		`6<-5 resume {"mini_version":"1","record":4}`,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	assert.Equal(t, want, got, "the result")
+}
+
+func FuzzRelease1(f *testing.F)  { fuzz(f, "release1") }
+func FuzzRelease2(f *testing.F)  { fuzz(f, "release2") }
+func FuzzSWEAgent(f *testing.F)  { fuzz(f, "swe-agent") }
+func FuzzOpenHands(f *testing.F) { fuzz(f, "openhands") }
+func FuzzMessages(f *testing.F)  { fuzz(f, "messages", "list") }
+func FuzzATIF(f *testing.F)      { fuzz(f, "atif") }
+
+func FuzzJournal(f *testing.F) {
+	f.Add([]byte(header + `{"id":2,"parent_id":1,"type":"context","data":{"sent":[{"from":1}]}}` + "\n"))
+	fuzz(f)
+}
+
+// fuzz fuzzes a reader, starting with the fixtures whose names have one of the prefixes. It
+// checks that every file is refused or converted to a valid journal. It writes files
+// without fsync, which would be slow.
+func fuzz(f *testing.F, prefixes ...string) {
+	for _, path := range fixtures(f) {
+		for _, prefix := range prefixes {
+			if !strings.HasPrefix(filepath.Base(path), prefix) {
+				continue
+			}
+			data, err := os.ReadFile(path)
+			require.NoError(f, err)
+			f.Add(data)
+		}
 	}
+	dir := f.TempDir() // each worker is a process with its own folder
+	f.Fuzz(func(t *testing.T, data []byte) {
+		path := filepath.Join(dir, "file")
+		require.NoError(t, os.WriteFile(path, data, 0o600))
+		n := 0
+		for file, err := range formats.OpenAll(path) {
+			if n++; (file == nil) == (err == nil) {
+				t.Fatal("neither an attempt nor an error, or both")
+			}
+			if err != nil || n > 3 {
+				continue
+			}
+			_, err := trajectories.Fold(formats.WithImportRecord(file, path))
+			if err != nil && file.Format != trajectories.Format { // journals are checked while they are read
+				t.Fatal(err)
+			}
+		}
+	})
 }

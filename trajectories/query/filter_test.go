@@ -1,9 +1,13 @@
 package query_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories/query"
 	"github.com/minibench/mini/trajectories/timeline"
@@ -48,9 +52,7 @@ func TestMatches(t *testing.T) {
 				got = append(got, row.ID)
 			}
 		}
-		if s := strings.Join(got, " "); s != want {
-			t.Errorf("%s shows %q, want %q", line, s, want)
-		}
+		assert.Equal(t, want, strings.Join(got, " "), "%s shows", line)
 	}
 }
 
@@ -63,9 +65,8 @@ func TestParseErrors(t *testing.T) {
 		`text:"open`:    "missing closing quote",
 		"text:a text:b": "once",
 	} {
-		if _, err := query.Parse(line); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", line, err, want)
-		}
+		_, err := query.Parse(line)
+		assert.ErrorContains(t, err, want, "%s", line)
 	}
 }
 
@@ -77,5 +78,25 @@ func TestMatchesText(t *testing.T) {
 		if err != nil || f.MatchesText(tl) != want {
 			t.Errorf("%s: %v, %v", line, !want, err)
 		}
+	}
+}
+
+// FileMayContain has no false negatives.
+func TestFileMayContain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.jsonl")
+	write := func(content string) {
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+	}
+	write(`{"output":"a \u001b[31m \"Quoted\" <tag> \\ path"}`)
+	for needle, want := range map[string]bool{
+		`"quoted" <tag>`: true, `say "quoted"`: false, "QUOTED": false, "Quoted": true, `\ path`: true, "\x1b[31m": true, "other": false,
+	} {
+		if query.FileMayContain(path, needle) != want {
+			t.Errorf("%q: %v", needle, !want)
+		}
+	}
+	write(`{"output":{"base64":"/w=="}}`)
+	if !query.FileMayContain(path, "other") {
+		t.Error("a journal with base64 is skipped")
 	}
 }

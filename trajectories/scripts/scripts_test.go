@@ -10,7 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/minibench/mini/internal/assert"
 	"github.com/minibench/mini/internal/corpustest"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/model/scripted"
 	"github.com/minibench/mini/trajectories"
@@ -21,17 +23,13 @@ import (
 func replies(t *testing.T, s *scripted.Script) (all []model.Message) {
 	t.Helper()
 	m, err := s.For("any")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for {
 		r, err := m.Query(t.Context(), nil)
 		if e, ok := errors.AsType[*model.Error](err); ok && e.Status == model.ScriptExhausted {
 			return all
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		r.Message.Role = ""
 		all = append(all, r.Message)
 	}
@@ -46,9 +44,7 @@ func TestRecordedAttempt(t *testing.T) {
 		{"role":"tool","tool_call_id":"2","content":"no","extra":{"interrupt_type":"FormatError"}},
 		{"role":"assistant","content":"no call at all"},
 		{"role":"exit","content":"x"}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	call := func(id, command string) model.ToolCall {
 		c := scripted.BashCall(command)
 		c.ID = id
@@ -60,19 +56,13 @@ func TestRecordedAttempt(t *testing.T) {
 		{Content: "refused", ToolCalls: []model.ToolCall{{ID: "2", Name: "bash", Arguments: `{"command":"c","n":1}`}}},
 		{Content: "no call at all"},
 	}
-	if diff := cmp.Diff(want, replies(t, s)); diff != "" {
-		t.Error(diff)
-	}
+	assert.NoDiff(t, cmp.Diff(want, replies(t, s)))
 }
 
 func TestBareMessages(t *testing.T) {
 	s, err := scripts.Parse("t.json", []byte(`[{"role":"user","content":"x"},{"role":"assistant","content":"one"}]`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]model.Message{{Content: "one"}}, replies(t, s)); diff != "" {
-		t.Error(diff)
-	}
+	require.NoError(t, err)
+	assert.NoDiff(t, cmp.Diff([]model.Message{{Content: "one"}}, replies(t, s)))
 }
 
 func TestMistakes(t *testing.T) {
@@ -85,9 +75,7 @@ func TestMistakes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := scripts.Parse(test.name, []byte(test.data))
-			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("error %v, want one with %q", err, test.want)
-			}
+			assert.ErrorContains(t, err, test.want)
 		})
 	}
 }
@@ -99,24 +87,15 @@ func TestLoad(t *testing.T) {
 	}
 	path := filepath.Join(dir, "journal.jsonl")
 	j, err := trajectories.Create(path, trajectories.Header{InstanceID: "a"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, m := range []model.Message{{Role: model.User, Content: "q"}, {Role: model.Assistant, Content: "one <b>"}} {
-		if _, err := j.Append(trajectories.TypeMessage, trajectories.Message{Message: m}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := j.Append(trajectories.TypeMessage, trajectories.Message{Message: m})
+		require.NoError(t, err)
 	}
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, j.Close())
 	s, err := scripts.Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"one <b>"}, []string{replies(t, s)[0].Content}); diff != "" {
-		t.Error(diff)
-	}
+	require.NoError(t, err)
+	assert.NoDiff(t, cmp.Diff([]string{"one <b>"}, []string{replies(t, s)[0].Content}))
 }
 
 func TestRealTrajectories(t *testing.T) {
@@ -127,9 +106,7 @@ func TestRealTrajectories(t *testing.T) {
 			continue
 		}
 		want := strings.Count(readRoles(t, path), "assistant")
-		if got := len(replies(t, s)); got != want {
-			t.Errorf("%s: %d replies, want %d", path, got, want)
-		}
+		assert.Equal(t, want, len(replies(t, s)), "%s: replies", path)
 	}
 }
 
@@ -137,13 +114,9 @@ func TestRealTrajectories(t *testing.T) {
 func readRoles(t *testing.T, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var file struct{ Messages []struct{ Role string } }
-	if err := json.Unmarshal(data, &file); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(data, &file))
 	var roles []string
 	for _, m := range file.Messages {
 		roles = append(roles, m.Role)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 	"github.com/minibench/mini/trajectories/timeline"
@@ -27,18 +29,14 @@ func (a *attempt) timeline() *timeline.Timeline {
 			}
 		}
 	})
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	require.NoError(a.t, err)
 	return tl
 }
 
 func (a *attempt) add(parent int, typ trajectories.Type, data any) int {
 	a.t.Helper()
 	text, err := json.Marshal(data)
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	require.NoError(a.t, err)
 	a.records = append(a.records, trajectories.Record{ID: len(a.records) + 1, Parent: parent, Type: typ, Data: text})
 	return len(a.records)
 }
@@ -164,9 +162,7 @@ func TestUnfinished(t *testing.T) {
 	checkText(t, a.text(), lines...)
 	a.add(last, trajectories.TypeResume, trajectories.Resume{})
 	checkText(t, a.text(), append(lines, "| the attempt was interrupted and resumed")...)
-	if tl := a.timeline(); tl.Cost != 1 {
-		t.Errorf("the cost is %v", tl.Cost)
-	}
+	assert.Equal(t, 1, a.timeline().Cost, "the cost")
 }
 
 func TestPatch(t *testing.T) {

@@ -8,11 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/minibench/mini/agent/images"
 	"github.com/minibench/mini/agent/images/web"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -60,9 +61,8 @@ func TestFetch(t *testing.T) {
 		}
 	}
 	before := len(visited)
-	if _, err := web.New(false).Fetch(t.Context(), server.URL+"/image"); err == nil || !strings.Contains(err.Error(), "the address is not public") {
-		t.Errorf("a private address: %v", err)
-	}
+	_, err := web.New(false).Fetch(t.Context(), server.URL+"/image")
+	assert.ErrorContains(t, err, "the address is not public", "a private address")
 	if len(visited) != before {
 		t.Errorf("it was asked for %v", visited[before:])
 	}
@@ -73,9 +73,8 @@ func TestPrivateAddresses(t *testing.T) {
 		"127.0.0.1:1", "[::1]:1", "10.1.2.3", "192.168.0.1", "169.254.169.254", "[fe80::1]", "[::ffff:127.0.0.1]:1",
 		"0.0.0.0:1", "100.100.100.200", "[fd00::1]", "224.0.0.1",
 	} {
-		if _, err := web.New(false).Fetch(t.Context(), "http://"+host+"/"); err == nil || !strings.Contains(err.Error(), "not public") {
-			t.Errorf("%s: %v", host, err)
-		}
+		_, err := web.New(false).Fetch(t.Context(), "http://"+host+"/")
+		assert.ErrorContains(t, err, "not public", "%s", host)
 	}
 }
 
@@ -93,9 +92,7 @@ func TestProxy(t *testing.T) {
 	}))
 	defer proxy.Close()
 	through, err := url.Parse(proxy.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	f := web.NewWithProxy(http.ProxyURL(through), false)
 	const image, moved = "http://198.51.100.7/a.png", "http://198.51.100.7/moved"
 	for address, want := range map[string]string{
@@ -118,12 +115,9 @@ func TestProxy(t *testing.T) {
 		}
 	}
 	slices.Sort(asked)
-	if diff := cmp.Diff([]string{image, moved, "http://images.mini.invalid/a"}, asked); diff != "" {
-		t.Errorf("the proxy was asked for (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, []string{image, moved, "http://images.mini.invalid/a"}, asked, "the proxy was asked for")
 
 	none := func(*http.Request) (*url.URL, error) { return nil, nil } //nolint:nilnil // as http.Transport has it
-	if _, err := web.NewWithProxy(none, false).Fetch(t.Context(), proxy.URL+"/a"); err == nil || !strings.Contains(err.Error(), "not public") {
-		t.Errorf("without a proxy: %v", err)
-	}
+	_, err = web.NewWithProxy(none, false).Fetch(t.Context(), proxy.URL+"/a")
+	assert.ErrorContains(t, err, "not public", "without a proxy")
 }

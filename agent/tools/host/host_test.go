@@ -19,6 +19,8 @@ import (
 	"github.com/minibench/mini/agent/tools"
 	"github.com/minibench/mini/agent/tools/host"
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -34,13 +36,9 @@ func callTool(t *testing.T, script string, change func(*host.Config), req env.To
 		change(&c)
 	}
 	tool, err := host.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	registry, err := tools.New(tools.Config{Tools: []tools.Tool{tool}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	req.Args = append([]string{"x"}, req.Args...)
 	return registry.Handle(t.Context(), agent.ToolRequest{ToolRequest: req})
 }
@@ -115,9 +113,7 @@ func TestCall(t *testing.T) {
 			}
 			var d host.Details
 			if raw, ok := got.Details.(json.RawMessage); ok {
-				if err := json.Unmarshal(raw, &d); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, json.Unmarshal(raw, &d))
 			} else {
 				d.ExitCode = -99
 			}
@@ -161,9 +157,7 @@ func TestTimeout(t *testing.T) {
 			if want := fmt.Sprintf("mini-tool: x: it took longer than the %v that it may take, and was stopped\n", limit); string(got.Stderr) != want || got.ExitCode != 1 {
 				t.Errorf("%d %q, want %q", got.ExitCode, got.Stderr, want)
 			}
-			if string(got.Stdout) != test.output {
-				t.Errorf("output %q, want %q", got.Stdout, test.output)
-			}
+			assert.Equal(t, test.output, string(got.Stdout), "output")
 			waitForExit(t, filepath.Join(dir, "pid"))
 		})
 	}
@@ -205,9 +199,7 @@ func TestContextEnds(t *testing.T) {
 func waitForExit(t *testing.T, file string) {
 	t.Helper()
 	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	stat := filepath.Join("/proc", strings.TrimSpace(string(data)), "stat")
 	poll := time.NewTicker(5 * time.Millisecond)
 	defer poll.Stop()
@@ -232,9 +224,8 @@ func TestNew(t *testing.T) {
 		"a bad name":  {host.Config{Name: "x y", Command: []string{"true"}}, "is invalid"},
 		"a directory": {host.Config{Name: "x", Command: []string{t.TempDir()}}, "not executable"},
 	} {
-		if _, err := host.New(test.config); err == nil || !strings.Contains(err.Error(), test.err) {
-			t.Errorf("%s: error %v, want %q", name, err, test.err)
-		}
+		_, err := host.New(test.config)
+		assert.ErrorContains(t, err, test.err, "%s", name)
 	}
 	for usage, want := range map[string]string{"": "x ARGS...", "x A": "x A", "A B": "x A B", "xy": "x xy"} {
 		tool, err := host.New(host.Config{Name: "x", Command: []string{"true"}, Usage: usage})
@@ -267,8 +258,6 @@ func TestSearch(t *testing.T) {
 		if err != nil {
 			got = err.Error()
 		}
-		if !strings.Contains(got, want) {
-			t.Errorf("%q is %q, want %q", args, got, want)
-		}
+		assert.Contains(t, got, want, "%q", args)
 	}
 }

@@ -19,6 +19,8 @@ import (
 	"github.com/minibench/mini/agent/tools"
 	"github.com/minibench/mini/agent/tools/mcp"
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 // programConfig returns the configuration of a server that is this test binary.
@@ -30,18 +32,10 @@ func programConfig(kind string) mcp.Config {
 func connect(t *testing.T, c mcp.Config) *tools.Registry {
 	t.Helper()
 	s, err := mcp.Connect(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, s.Close()) })
 	registry, err := tools.New(tools.Config{Tools: mcp.Tools(func(string) bool { return false }, s)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return registry
 }
 
@@ -135,9 +129,7 @@ func TestCalls(t *testing.T) {
 
 func TestList(t *testing.T) {
 	s, err := mcp.Connect(t.Context(), programConfig("good"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer s.Close()
 	info := s.Info()
 	if info.Name != "books" || info.Server != "books" || info.Version != "1.2" || len(info.Tools) != 9 {
@@ -159,9 +151,7 @@ func TestList(t *testing.T) {
 		c.Name, c.AllowedTools = "shelf", []string{"pid", "echo"}
 		return c
 	}())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer two.Close()
 	if got, want := names(mcp.Tools(isTaken, s, two)), "die books_echo fail hang leak books_pid show_all structured wrong shelf_echo shelf_pid"; got != want {
 		t.Errorf("%s, want %s", got, want)
@@ -263,9 +253,7 @@ func TestConnect(t *testing.T) {
 				t.Fatal("it connects", s.Close())
 			}
 			if want := test.err; want == "standard error ends with: ready" {
-				if !strings.Contains(err.Error(), "standard error ends with: no licence for [secret]") {
-					t.Error(err)
-				}
+				assert.Contains(t, err.Error(), "standard error ends with: no licence for [secret]")
 			} else if !strings.Contains(err.Error(), want) {
 				t.Errorf("error %v, want %q", err, want)
 			}
@@ -276,9 +264,8 @@ func TestConnect(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	time.AfterFunc(100*time.Millisecond, func() { cancel(errors.New("the user has had enough")) })
-	if _, err := mcp.Connect(ctx, programConfig("mute")); err == nil || !strings.Contains(err.Error(), "had enough") {
-		t.Error(err)
-	}
+	_, err := mcp.Connect(ctx, programConfig("mute"))
+	assert.ErrorContains(t, err, "had enough")
 }
 
 // TestClose checks that Close ends the program, even if it ignores the end of its
@@ -288,26 +275,20 @@ func TestClose(t *testing.T) {
 		c := programConfig(kind)
 		c.Timeout = 2 * time.Second
 		s, err := mcp.Connect(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		list := mcp.Tools(func(string) bool { return false }, s)
 		for _, one := range list {
 			if name := one.Spec().Name; name == "pid" || name == "t" {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				res, _ := one.Call(ctx, tools.Call{})
 				cancel()
-				if err := s.Close(); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, s.Close())
 				if pid := strings.TrimSpace(res.Output); pid != "" {
-					if _, err := os.Stat(filepath.Join("/proc", pid)); err == nil {
-						t.Errorf("%s lives", pid)
-					}
+					_, err := os.Stat(filepath.Join("/proc", pid))
+					assert.Error(t, err, "%s lives", pid)
 				}
-				if _, err := one.Call(t.Context(), tools.Call{}); err == nil || !strings.Contains(err.Error(), "the connection is closed") {
-					t.Error(err)
-				}
+				_, err := one.Call(t.Context(), tools.Call{})
+				assert.ErrorContains(t, err, "the connection is closed")
 			}
 		}
 	}

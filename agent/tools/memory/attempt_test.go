@@ -4,6 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +16,8 @@ import (
 	"github.com/minibench/mini/agent/tools"
 	"github.com/minibench/mini/agent/tools/memory"
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 )
@@ -83,9 +89,7 @@ func runAttempt(t *testing.T, state *agent.ResumeState, rec *agent.MemoryRecorde
 func runAttemptWith(t *testing.T, cfg agent.Config, state *agent.ResumeState, rec *agent.MemoryRecorder, list []tools.Tool, commands ...string) []string {
 	t.Helper()
 	a, err := agent.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	m := &scriptedModel{}
 	for _, c := range commands {
 		m.texts = append(m.texts, commandReply(c))
@@ -93,18 +97,14 @@ func runAttemptWith(t *testing.T, cfg agent.Config, state *agent.ResumeState, re
 	out := a.Run(t.Context(), agent.Session{
 		Model: m, Environment: toolSandbox{}, Recorder: rec, Resume: state, Task: agent.Task{Text: "the task"}, Tools: newRegistry(t, list...),
 	})
-	if out.Error != "" {
-		t.Fatalf("%+v", out)
-	}
+	require.Equal(t, "", out.Error, "%+v", out)
 	var outputs []string
 	for r, err := range rec.Records() {
 		if err != nil || r.Type != trajectories.TypeExecution {
 			continue
 		}
 		var x trajectories.Execution
-		if err := json.Unmarshal(r.Data, &x); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal(r.Data, &x))
 		outputs = append(outputs, string(x.Output))
 	}
 	return outputs
@@ -134,9 +134,7 @@ func TestGoals(t *testing.T) {
 		`there is no goal "4"`, `there is no goal "x"`, "say the number of one goal", "the goal is missing", "say add, done, drop or list",
 		`there is no goal "finish": say add`, "list takes nothing",
 	} {
-		if !strings.Contains(outputs[6], want) {
-			t.Errorf("%q is not in %q", want, outputs[6])
-		}
+		assert.Contains(t, outputs[6], want)
 	}
 }
 
@@ -152,13 +150,9 @@ func TestGoalsPerAttempt(t *testing.T) {
 	if !strings.HasPrefix(out[1], "100 goals: 100 open") || !strings.Contains(out[1], "100 open     number") || !strings.Contains(out[1], "there are 100 goals, and more are not kept") {
 		t.Error(out[1])
 	}
-	if out := runAttempt(t, nil, agent.NewMemoryRecorder(), []tools.Tool{goals}, "mini-tool goal list", submit); out[0] != "there are no goals\n" {
-		t.Error(out[0])
-	}
+	assert.Equal(t, "there are no goals\n", runAttempt(t, nil, agent.NewMemoryRecorder(), []tools.Tool{goals}, "mini-tool goal list", submit)[0])
 	state, err := agent.ReadResumeState(rec.Records())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	last := len(state.Attempt.Entries) - 1
 	state.Submitted = false
 	state.Attempt.Rewind(state.Attempt.Entries[last-1].Record)
@@ -175,9 +169,7 @@ func TestGoalsAfterResume(t *testing.T) {
 	var records []trajectories.Record
 	messages := 0
 	for r, err := range rec.Records() { // as if mini was killed during the third command
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if r.Type == trajectories.TypeMessage {
 			messages++
 		}
@@ -186,9 +178,7 @@ func TestGoalsAfterResume(t *testing.T) {
 		}
 		records = append(records, r)
 	}
-	if last := records[len(records)-1]; last.Type != trajectories.TypeTool {
-		t.Fatalf("the last record is %s", last.Type)
-	}
+	require.Equal(t, trajectories.TypeTool, records[len(records)-1].Type, "the last record")
 	state, err := agent.ReadResumeState(func(yield func(trajectories.Record, error) bool) {
 		for _, r := range records {
 			if !yield(r, nil) {
@@ -196,9 +186,7 @@ func TestGoalsAfterResume(t *testing.T) {
 			}
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	goals := memory.NewGoals()
 	out := runAttempt(t, state, agent.NewMemoryRecorder(), []tools.Tool{goals}, "mini-tool goal add four\nmini-tool goal list", submit)
 	// The model has not seen the result of the third command, so the command runs
@@ -256,4 +244,254 @@ func TestTail(t *testing.T) {
 		{"goals": []map[string]any{{"id": 1, "text": "one", "state": "done"}}},
 	}, p.got)
 	checkEqual(t, map[string]any{"goals": []map[string]any{}}, newRegistry(t, p, memory.RecallTool{}).TailVariables(nil))
+}
+
+// callTool calls a tool as a command does.
+func callTool(t *testing.T, registry *tools.Registry, input string, args ...string) (output string, code int, details string) {
+	t.Helper()
+	a := registry.Handle(t.Context(), agent.ToolRequest{ToolRequest: env.ToolRequest{Args: args, Stdin: []byte(input)}})
+	data, err := json.Marshal(a.Details)
+	require.NoError(t, err)
+	return string(a.Stdout) + string(a.Stderr), a.ExitCode, string(data)
+}
+
+func newRegistry(t *testing.T, list ...tools.Tool) *tools.Registry {
+	t.Helper()
+	r, err := tools.New(tools.Config{Tools: list})
+	require.NoError(t, err)
+	return r
+}
+
+var times = regexp.MustCompile(`\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\dZ)?`)
+
+func TestNoteTools(t *testing.T) {
+	registry := newRegistry(t, memory.NoteTools(newStore(t))...)
+	for _, tt := range []struct {
+		args    string // separated by |
+		input   string
+		code    int
+		output  string // its beginning
+		details string
+	}{
+		{"notes", "", 0, "there are no notes\n", `{"notes":0}`},
+		{"note|add|--category|Build|make helper|first", "", 0, "noted as 1 in build\n", `{"note":{"id":1,"category":"build","text":"make helper first","time":"TIME"}}`},
+		{"note|add|-", "two\nlines \x1b[2J\u202e\n", 0, "noted as 2 in general\n", ""},
+		{"note|add|--category=build|make helper first", "", 0, "note 1 in build says so already\n", ""},
+		{"note|add|--|--dashes first", "", 0, "noted as 3 in general\n", ""},
+		{"notes", "", 0, "3 notes, times in UTC\n\nbuild\n  1  TIME  make helper first\n\n" +
+			"general\n  2  TIME  two\n      lines \uFFFD[2J\uFFFD\n  3  TIME  --dashes first\n", `{"notes":3}`},
+		{"notes|--category|BUILD", "", 0, "1 note, times in UTC\n\nbuild\n", `{"notes":1}`},
+		{"notes|--limit|1", "", 0, "1 note, times in UTC; 2 notes left out, the oldest (--limit and --category choose)\n\ngeneral\n  3", ""},
+		{"note|remove|2", "", 0, "note 2 is removed\n", `{"removed":{"id":2,"category":"general","text":"two\nlines \u001b[2J` + "\u202e" + `","time":"TIME"}}`},
+		{"note|remove|2", "", 2, "mini-tool: note: there is no note 2\n", "null"},
+		{"note|remove|x", "", 2, `mini-tool: note: "x" is no number of a note`, "null"},
+		{"note|remove", "", 2, "mini-tool: note: remove takes the number of a note", "null"},
+		{"note", "", 2, "mini-tool: note: say add or remove", "null"},
+		{"note|ad|x", "", 2, `mini-tool: note: there is no note "ad": say add or remove`, "null"},
+		{"note|add", "", 2, "mini-tool: note: the note is missing", "null"},
+		{"note|add|-", " \n", 2, "mini-tool: note: the note is missing", "null"},
+		{"note|add|--category|a b|x", "", 2, `mini-tool: note: "a b" is no category`, "null"},
+		{"note|add|--categry|a|x", "", 2, `mini-tool: note: there is no flag "--categry"; did you mean --category?`, "null"},
+		{"note|add|-", strings.Repeat("x", 5000), 2, "mini-tool: note: the note has 5000 bytes", "null"},
+		{"notes|all", "", 2, `mini-tool: notes: notes takes flags only, not "all"`, "null"},
+		{"notes|--limit|0", "", 2, "mini-tool: notes: --limit is a whole number from 1 to 500", "null"},
+		{"notes|--category|a/b", "", 2, `mini-tool: notes: "a/b" is no category`, "null"},
+	} {
+		t.Run(tt.args, func(t *testing.T) {
+			output, code, details := callTool(t, registry, tt.input, strings.Split(tt.args, "|")...)
+			output, details = times.ReplaceAllString(output, "TIME"), times.ReplaceAllString(details, "TIME")
+			if code != tt.code || !strings.HasPrefix(output, tt.output) {
+				t.Errorf("%d %q, not %q", code, output, tt.output)
+			}
+			if tt.details != "" && details != tt.details {
+				t.Errorf("details %s, not %s", details, tt.details)
+			}
+			if code == 2 && !strings.Contains(output, "mini-tool note") {
+				t.Errorf("there is no usage in %q", output)
+			}
+		})
+	}
+}
+
+// A listing has the newest notes that fit, even if the file has more.
+func TestListIsBounded(t *testing.T) {
+	s := newStore(t)
+	writeFile(t, s.Path(), `{"version":1,"next":1,"notes":[`+encodedNotes(60, 4096)+"]}")
+	output, _, _ := callTool(t, newRegistry(t, memory.NoteTools(s)...), "", "notes")
+	if !strings.HasPrefix(output, "11 notes, times in UTC; 49 notes left out, the oldest") || len(output) > 50<<10 {
+		t.Errorf("%d bytes: %.100s", len(output), output)
+	}
+}
+
+// The model sees the error, but not the path of the file.
+func TestErrorsHideHostPaths(t *testing.T) {
+	s := newStore(t)
+	writeFile(t, s.Path(), "no notes")
+	registry := newRegistry(t, memory.NoteTools(s)...)
+	output, code, details := callTool(t, registry, "", "notes")
+	if code != 1 || !strings.Contains(output, "read notes: invalid JSON: invalid character") {
+		t.Errorf("%d %q %s", code, output, details)
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	writeFile(t, file, "")
+	registry = newRegistry(t, memory.NoteTools(memory.NewStore(filepath.Join(file, "notes.json")))...)
+	for _, args := range [][]string{{"note", "add", "x"}, {"notes"}} {
+		output, code, details = callTool(t, registry, "", args...)
+		if code != 1 || !strings.Contains(output, "notes cannot be kept: not a directory") || strings.Contains(output, "/") || !strings.Contains(details, file) {
+			t.Errorf("%d %q %s", code, output, details)
+		}
+	}
+}
+
+func FuzzFile(f *testing.F) {
+	for _, text := range []string{"", fullFile(), fileWithNote(`{"id":1,"category":"a","text":"x\u001b[0m","time":"2026-11-22T17:00:00Z"}`), `{"version":2}`, "[]"} {
+		f.Add([]byte(text))
+	}
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, data []byte) {
+		path := filepath.Join(dir, "notes.json")
+		require.NoError(t, os.WriteFile(path, data, 0o600))
+		s := memory.NewStore(path)
+		before, err := s.Notes()
+		if err != nil {
+			return
+		}
+		// Notes that can be read stay unchanged when a note is added.
+		if list := memory.FormatNotes(before, memory.MaxNotes); strings.ContainsAny(list, "\x1b\r\x00\u202e") || len(list) > 80<<10 {
+			t.Errorf("%d bytes: %q", len(list), list)
+		}
+		_, err = s.Add(t.Context(), "fuzz", "added")
+		if err != nil && len(before) < memory.MaxNotes {
+			t.Fatal(err)
+		}
+		after, err := s.Notes()
+		require.NoError(t, err)
+		if len(after) < len(before) {
+			t.Errorf("%d notes of %d are left", len(after), len(before))
+		}
+		for i, n := range before {
+			if !n.Time.Equal(after[i].Time) || n.ID != after[i].ID || n.Text != after[i].Text {
+				t.Errorf("note %d was %+v, and is %+v", i, n, after[i])
+			}
+		}
+	})
+}
+
+func TestRecall(t *testing.T) {
+	var long strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&long, "line %d of the log\n", i+1)
+	}
+	out := runAttempt(t, nil, agent.NewMemoryRecorder(), []tools.Tool{memory.RecallTool{}},
+		"hello wide World",
+		long.String(),
+		"é"+strings.Repeat("ü", 9000),
+		"mini-tool recall 1",
+		"mini-tool recall 2",
+		"mini-tool recall 2 --full",
+		"mini-tool recall 2 --offset 6005 --limit 2\nmini-tool recall 2 --offset 6010",
+		"mini-tool recall 3",
+		"mini-tool recall 9",
+		"mini-tool recall --search=WORLD",
+		"mini-tool recall --search nowhere-to-be-found",
+		"mini-tool recall --search line",
+		"mini-tool recall 99\nmini-tool recall x\nmini-tool recall\nmini-tool recall 1 2\nmini-tool recall --search a b\nmini-tool recall --search\nmini-tool recall 1 --limit 0\nmini-tool recall 0",
+		submit)
+
+	checkEqual(t, "step 1 of 4\n--- your reply\nI think.\n```bash\nhello wide World\n```\n--- what came of it\nhello wide World\n", out[3])
+
+	if s := out[4]; len(s) > 14<<10 || !strings.HasPrefix(s, "step 2 of 5\n--- your reply\nI think.\n```bash\nline 1 of the log\n") ||
+		strings.Count(s, " lines left out; mini-tool recall 2 --full shows them]\n") != 2 || !strings.HasSuffix(s, "line 3000 of the log\n") {
+		t.Errorf("%d bytes: %.300s", len(s), s)
+	}
+	if s := out[5]; !strings.HasPrefix(s, "step 2 of 6, lines 1 to 400 of 6006\n") || !strings.HasSuffix(s, "[mini-tool recall 2 --offset 401 goes on]\n") || strings.Count(s, "\n") != 402 {
+		t.Errorf("%d bytes: %.100s", len(s), s)
+	}
+	checkEqual(t, "step 2 of 7, lines 6005 to 6006 of 6006\nline 2999 of the log\nline 3000 of the log\n"+
+		"mini-tool: recall: step 2 has 6006 lines\n", strings.SplitAfter(out[6], "6006 lines\n")[0])
+	if s := out[7]; strings.Count(s, "ü") < 4000 || strings.Contains(s, "\uFFFD") || len(longLines(s, 2000)) > 0 {
+		t.Errorf("%d bytes, %d letters, long lines: %v", len(s), strings.Count(s, "ü"), longLines(s, 2000))
+	}
+	checkEqual(t, "step 9 of 9\n--- your reply\nI think.\n```bash\nmini-tool recall 9\n```\n--- what came of it\nnothing yet\n", out[8])
+	checkEqual(t, "\"WORLD\" is in 2 steps\nstep 1\n  hello wide World\n  hello wide World\nstep 4\n  hello wide World\n  hello wide World\n", out[9])
+	checkEqual(t, "no step before this one has \"nowhere-to-be-found\"\n", out[10])
+	if s := out[11]; !strings.Contains(s, "step 2\n  line 1 of the log\n  line 2 of the log\n  line 3 of the log\n  and 5997 lines more\n") || len(s) > 10<<10 {
+		t.Errorf("%d bytes: %.300s", len(s), s)
+	}
+	for _, want := range []string{
+		`there is no step "99"; there are 13 so far`, `there is no step "x"`, `there is no step "0"`, "say the number of one step, or --search TEXT",
+		"--search takes one text, in quotes", "--search needs a value", "--limit is a whole number from 1 to 5000",
+	} {
+		assert.Contains(t, out[12], want)
+	}
+}
+
+// longLines returns the lengths of the lines longer than limit.
+func longLines(s string, limit int) (lengths []int) {
+	for line := range strings.Lines(s) {
+		if len(line) > limit+1 {
+			lengths = append(lengths, len(line))
+		}
+	}
+	return lengths
+}
+
+// Steps that a compaction removed can be recalled, also in a resumed session.
+func TestRecallAfterCompaction(t *testing.T) {
+	cfg := config()
+	cfg.Compaction, cfg.CompactionTokens, cfg.CompactionKeep = agent.CompactionElide, 1, 2
+	rec := agent.NewMemoryRecorder()
+	const want = "step 1 of 4\n--- your reply\nI think.\n```bash\nfirst things\n```\n--- what came of it\nfirst things\n"
+	out := runAttemptWith(t, cfg, nil, rec, []tools.Tool{memory.RecallTool{}}, "first things", "second", "third", "mini-tool recall 1", submit)
+	checkEqual(t, want, out[3])
+	state, err := agent.ReadResumeState(rec.Records())
+	require.NoError(t, err)
+	last := len(state.Attempt.Entries) - 1
+	state.Submitted = false
+	state.Attempt.Rewind(state.Attempt.Entries[last-1].Record)
+	resumed := runAttemptWith(t, cfg, state, agent.NewMemoryRecorder(), []tools.Tool{memory.RecallTool{}}, "mini-tool recall 1", submit)
+	checkEqual(t, strings.Replace(want, "of 4", "of 5", 1), resumed[0])
+}
+
+// The pages of a step together contain the whole step.
+func TestPagesContainTheWholeStep(t *testing.T) {
+	var text strings.Builder
+	for i := 1; i < 700; i++ {
+		fmt.Fprintf(&text, "%d %s\n", i, strings.Repeat("y", i))
+	}
+	next := regexp.MustCompile(`\[mini-tool recall 1 --offset (\d+) goes on\]\n$`)
+	var got strings.Builder
+	for offset := 1; offset > 0; {
+		out := runAttempt(t, nil, agent.NewMemoryRecorder(), []tools.Tool{memory.RecallTool{}}, text.String(), fmt.Sprint("mini-tool recall 1 --offset ", offset), submit)[1]
+		if len(out) > 33<<10 {
+			t.Fatalf("a page of %d bytes", len(out))
+		}
+		_, out, _ = strings.Cut(out, "\n")
+		offset = 0
+		if m := next.FindStringSubmatch(out); m != nil {
+			offset, _ = strconv.Atoi(m[1])
+		}
+		got.WriteString(next.ReplaceAllString(out, ""))
+	}
+	want := "--- your reply\nI think.\n```bash\n" + text.String() + "\n```\n--- what came of it\n" + text.String()
+	if got.String() != want {
+		at := 0
+		for at < min(len(want), got.Len()) && want[at] == got.String()[at] {
+			at++
+		}
+		t.Errorf("%d bytes came, not %d; at %d %.80q is not %.80q", got.Len(), len(want), at, got.String()[at:], want[at:])
+	}
+}
+
+// The result of a search is bounded.
+func TestSearchIsBounded(t *testing.T) {
+	var commands []string
+	for i := range 60 {
+		commands = append(commands, fmt.Sprintf("%d the needle %s", i, strings.Repeat("z", 5000)))
+	}
+	out := runAttempt(t, nil, agent.NewMemoryRecorder(), []tools.Tool{memory.RecallTool{}}, append(commands, "mini-tool recall --search needle", submit)...)
+	s := out[60]
+	if !strings.HasPrefix(s, "\"needle\" is in 60 steps\nstep 1\n  0 the needle zzz") || !strings.HasSuffix(s, "and 30 steps more; search for something rarer\n") || len(s) > 20<<10 {
+		t.Errorf("%d bytes: %.200s", len(s), s)
+	}
 }

@@ -18,9 +18,10 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/minibench/mini/agent/tools/memory"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 func newStore(t *testing.T) *memory.Store {
@@ -31,9 +32,7 @@ func newStore(t *testing.T) *memory.Store {
 func add(t *testing.T, s *memory.Store, category, text string) memory.Note {
 	t.Helper()
 	a, err := s.Add(t.Context(), category, text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return a.Note
 }
 
@@ -41,9 +40,7 @@ func add(t *testing.T, s *memory.Store, category, text string) memory.Note {
 func texts(t *testing.T, s *memory.Store) []string {
 	t.Helper()
 	all, err := s.Notes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	list := []string{}
 	for _, n := range all {
 		list = append(list, fmt.Sprintf("%d %s %s", n.ID, n.Category, n.Text))
@@ -53,9 +50,7 @@ func texts(t *testing.T, s *memory.Store) []string {
 
 func checkEqual(t *testing.T, want, got any) {
 	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	assert.Equal(t, want, got, "-want +got")
 }
 
 func TestStore(t *testing.T) {
@@ -77,15 +72,11 @@ func TestStore(t *testing.T) {
 	if err != nil || removed.Text != "third" {
 		t.Error(removed, err)
 	}
-	if n := add(t, s, "build", "fourth"); n.ID != 4 {
-		t.Errorf("id %d was given again", n.ID)
-	}
+	assert.Equal(t, 4, add(t, s, "build", "fourth").ID, "the id")
 	if _, err := s.Remove(t.Context(), 3); !errors.Is(err, memory.ErrInvalid) || err.Error() != "there is no note 3" {
 		t.Error(err)
 	}
-	if n := add(t, s, "", "after"); n.ID != 5 {
-		t.Errorf("id %d was given again", n.ID)
-	}
+	assert.Equal(t, 5, add(t, s, "", "after").ID, "the id")
 	for path, want := range map[string]fs.FileMode{s.Path(): 0o600, s.Path() + ".lock": 0o600, filepath.Dir(s.Path()): 0o700 | fs.ModeDir} {
 		if info, err := os.Stat(path); err != nil || info.Mode() != want {
 			t.Errorf("%s: %v %v, not %v", path, info.Mode(), err, want)
@@ -109,9 +100,8 @@ func TestInvalidNotes(t *testing.T) {
 			}
 		})
 	}
-	if _, err := os.Stat(s.Path()); !errors.Is(err, fs.ErrNotExist) {
-		t.Error("a mistake made a file")
-	}
+	_, err := os.Stat(s.Path())
+	assert.ErrorIs(t, err, fs.ErrNotExist, "a mistake made a file")
 }
 
 func TestBounds(t *testing.T) {
@@ -121,14 +111,11 @@ func TestBounds(t *testing.T) {
 	if err == nil || errors.Is(err, memory.ErrInvalid) || !strings.Contains(err.Error(), "at most 262144 can be kept") {
 		t.Error(err)
 	}
-	if n := len(texts(t, s)); n != 64 {
-		t.Errorf("%d notes", n)
-	}
+	assert.Equal(t, 64, len(texts(t, s)), "notes")
 	s = newStore(t)
 	writeFile(t, s.Path(), fullFile())
-	if _, err := s.Add(t.Context(), "", "one more"); err == nil || !strings.Contains(err.Error(), "there are 500 notes") {
-		t.Error(err)
-	}
+	_, err = s.Add(t.Context(), "", "one more")
+	assert.ErrorContains(t, err, "there are 500 notes")
 }
 
 // fullFile returns the content of a file with the maximum number of notes.
@@ -146,9 +133,7 @@ func fullFile() string {
 
 func writeFile(t *testing.T, path, text string) {
 	t.Helper()
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)))
 }
 
 // fileWithNote returns the content of a file with one note.
@@ -170,12 +155,10 @@ func TestDamagedFilesAreNotModified(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStore(t)
 			writeFile(t, s.Path(), tt.text)
-			if _, err := s.Notes(); err == nil || !strings.Contains(err.Error(), tt.wantErr) {
-				t.Errorf("a reader gets %v, not %q", err, tt.wantErr)
-			}
-			if _, err := s.Add(t.Context(), "", "new"); err == nil || !strings.Contains(err.Error(), tt.wantErr) {
-				t.Errorf("a writer gets %v, not %q", err, tt.wantErr)
-			}
+			_, err := s.Notes()
+			assert.ErrorContains(t, err, tt.wantErr, "a reader gets")
+			_, err = s.Add(t.Context(), "", "new")
+			assert.ErrorContains(t, err, tt.wantErr, "a writer gets")
 			if content, err := os.ReadFile(s.Path()); err != nil || string(content) != tt.text {
 				t.Errorf("it is not what it was: %v", err)
 			}
@@ -204,9 +187,7 @@ func TestIrregularFilesAreRejected(t *testing.T) {
 			s := newStore(t)
 			secret := filepath.Join(filepath.Dir(s.Path()), "secret")
 			writeFile(t, secret, fileWithNote(`{"id":1,"category":"a","text":"secret","time":"2026-11-22T17:00:00Z"}`))
-			if err := create(s.Path()); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, create(s.Path()))
 			before, _ := os.ReadFile(secret)
 			if _, err := s.Add(t.Context(), "", "new"); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 				t.Fatal(err)
@@ -243,9 +224,8 @@ func TestConcurrentWriters(t *testing.T) {
 	for p := range threads {
 		writers.Go(func() {
 			for i := range each {
-				if _, err := s.Add(t.Context(), "made", fmt.Sprintf("thread%d %d", p, i)); err != nil {
-					t.Error(err)
-				}
+				_, err := s.Add(t.Context(), "made", fmt.Sprintf("thread%d %d", p, i))
+				assert.NoError(t, err)
 			}
 		})
 	}
@@ -269,9 +249,7 @@ func TestConcurrentWriters(t *testing.T) {
 		t.Fatalf("%d notes of %d are there: %v", len(all), (processes+threads)*each, err)
 	}
 	for i, n := range all {
-		if n.ID != i+1 {
-			t.Errorf("note %d has the id %d", i+1, n.ID)
-		}
+		assert.Equal(t, i+1, n.ID, "the id")
 	}
 }
 
@@ -286,9 +264,7 @@ func TestKilledWriters(t *testing.T) {
 		if err == nil {
 			err = cmd.Start()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		lines := bufio.NewScanner(out)
 		for i := 0; i < 3+round && lines.Scan(); i++ {
 			confirmed++
@@ -297,9 +273,7 @@ func TestKilledWriters(t *testing.T) {
 		for lines.Scan() {
 			confirmed++
 		}
-		if err := cmd.Wait(); err == nil {
-			t.Error("it was over before")
-		}
+		assert.Error(t, cmd.Wait(), "it was over before")
 		if n := len(texts(t, s)); n < confirmed {
 			t.Fatalf("%d notes are there, and %d were said to be kept", n, confirmed)
 		}
@@ -311,9 +285,7 @@ func TestBusyFile(t *testing.T) {
 	s := newStore(t)
 	add(t, s, "", "one")
 	lock := flock.New(s.Path() + ".lock")
-	if err := lock.Lock(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, lock.Lock())
 	defer lock.Close()
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -323,9 +295,8 @@ func TestBusyFile(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(errors.New("enough"))
-		if _, err := s.Add(ctx, "", "x"); err == nil || !strings.Contains(err.Error(), "enough") {
-			t.Error(err)
-		}
+		_, err = s.Add(ctx, "", "x")
+		assert.ErrorContains(t, err, "enough")
 	})
 	checkEqual(t, []string{"1 general one"}, texts(t, s)) // readers do not wait
 }

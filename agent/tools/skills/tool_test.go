@@ -5,7 +5,9 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -15,6 +17,8 @@ import (
 	"github.com/minibench/mini/env/docker"
 	"github.com/minibench/mini/env/docker/dockertest"
 	"github.com/minibench/mini/env/local"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 // newBundle returns a bundle of a skill with files and one without.
@@ -27,9 +31,7 @@ func newBundle(t *testing.T) (bundle *skills.Bundle, dir string) {
 	writeFile(t, dir+"/with-files/assets/blob", "\x00\xff")
 	writeFile(t, dir+"/without/SKILL.md", skillText("without"))
 	use, err := skills.Load(skills.DirSource(dir)).Select([]string{skills.All})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if bundle, err = skills.NewBundle(use); err != nil {
 		t.Fatal(err)
 	}
@@ -39,21 +41,15 @@ func newBundle(t *testing.T) (bundle *skills.Bundle, dir string) {
 func call(t *testing.T, tool tools.Tool, args ...string) tools.Result {
 	t.Helper()
 	res, err := tool.Call(t.Context(), tools.Call{Args: args})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return res
 }
 
 func TestTool(t *testing.T) {
 	bundle, _ := newBundle(t)
 	tool := bundle.Tool(skills.Options{})
-	if res := call(t, tool); res.Output != "with-files: has files\nwithout: about without\n\nmini-tool skill NAME prints the text of one.\n" {
-		t.Errorf("%q", res.Output)
-	}
-	if res := call(t, tool, "without"); res.Output != "skill without\n\ntext of without\n" {
-		t.Errorf("%q", res.Output)
-	}
+	assert.Equal(t, "with-files: has files\nwithout: about without\n\nmini-tool skill NAME prints the text of one.\n", call(t, tool).Output)
+	assert.Equal(t, "skill without\n\ntext of without\n", call(t, tool, "without").Output)
 	for want, args := range map[string][]string{
 		`there is no skill "with-file"; did you mean with-files?`: {"with-file"},
 		`there is no skill "\x1b[2J"; mini-tool skill lists them`: {"\x1b[2J"},
@@ -69,12 +65,8 @@ func TestTool(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	none, err := skills.NewBundle(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if res := call(t, none.Tool(skills.Options{})); res.Output != "there are no skills\n" {
-		t.Errorf("%q", res.Output)
-	}
+	require.NoError(t, err)
+	assert.Equal(t, "there are no skills\n", call(t, none.Tool(skills.Options{})).Output)
 }
 
 // sandboxes returns functions that start the sandboxes to test.
@@ -83,9 +75,7 @@ func sandboxes(t *testing.T, dir string) map[string]func(t *testing.T) env.Envir
 	return map[string]func(t *testing.T) env.Environment{
 		"local": func(t *testing.T) env.Environment {
 			sandbox, err := local.New(t.Context(), local.Config{Dir: dir})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			return sandbox
 		},
 		"docker":      func(t *testing.T) env.Environment { return container(t, "/tmp") },
@@ -105,20 +95,14 @@ func TestFilesInTheSandbox(t *testing.T) {
 	for name, open := range sandboxes(t, work) {
 		t.Run(name, func(t *testing.T) {
 			sandbox := open(t)
-			t.Cleanup(func() {
-				if err := sandbox.Close(context.WithoutCancel(t.Context())); err != nil {
-					t.Error(err)
-				}
-			})
+			t.Cleanup(func() { assert.NoError(t, sandbox.Close(context.WithoutCancel(t.Context()))) })
 			bundle, origin := newBundle(t)
 			o := skills.Options{}
 			if name == "local" {
 				o.Dir = func() (string, error) { return work + "/files of skills", nil } // callers should avoid the repository
 			}
 			tool := bundle.Tool(o)
-			if err := tool.Prepare(t.Context(), sandbox); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, tool.Prepare(t.Context(), sandbox))
 			res := call(t, tool, "with-files")
 			at := skills.DefaultDir
 			if name == "local" {
@@ -127,9 +111,7 @@ func TestFilesInTheSandbox(t *testing.T) {
 			want := "skill with-files 3\nIts files are in " + at + "/with-files (read-only); paths in the text are relative to that folder:\n" +
 				"  assets/blob (2 bytes)\n  references/deep/note.md (7 bytes)\n  scripts/hello.sh (44 bytes, executable)\n" +
 				"It is meant to be followed with these tools alone: Bash, Read\n\n# Do\n\nbash scripts/hello.sh\n"
-			if res.Output != want {
-				t.Errorf("got\n%s\nwant\n%s", res.Output, want)
-			}
+			assert.Equal(t, want, res.Output)
 			for script, want := range map[string]string{
 				"cd '" + at + "/with-files' && stat -c '%a %n' scripts scripts/hello.sh references/deep/note.md && scripts/hello.sh":            "555 scripts\n555 scripts/hello.sh\n444 references/deep/note.md\nhello from scripts\n",
 				"od -An -tx1 '" + at + "/with-files/assets/blob'":                                                                               " 00 ff\n",
@@ -167,9 +149,7 @@ func TestFilesAreReadOnly(t *testing.T) {
 	sandbox := newContainer(t, docker.Config{User: "1000:1000", Dir: "/tmp"})
 	t.Cleanup(func() { _ = sandbox.Close(context.WithoutCancel(t.Context())) }) // the test is over
 	bundle, _ := newBundle(t)
-	if err := bundle.Tool(skills.Options{}).Prepare(t.Context(), sandbox); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, bundle.Tool(skills.Options{}).Prepare(t.Context(), sandbox))
 	got, err := sandbox.Execute(t.Context(), env.Command{Script: "cd /tmp/mini-skills/with-files; for f in scripts/hello.sh scripts/new new; do echo x 2>&1 > $f || echo refused; done; scripts/hello.sh"})
 	if err != nil || strings.Count(string(got.Output), "refused") != 3 || !strings.HasSuffix(string(got.Output), "hello from scripts\n") {
 		t.Errorf("%s, %v", got.Output, err)
@@ -192,9 +172,7 @@ func TestNoFiles(t *testing.T) {
 		"Its files are not here: disk is \"full\"\n":                 failingSandbox{err: errors.New("disk is\n\"full\"")},
 	} {
 		tool := bundle.Tool(skills.Options{})
-		if err := tool.Prepare(t.Context(), sandbox); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, tool.Prepare(t.Context(), sandbox))
 		if res := call(t, tool, "with-files"); !strings.Contains(res.Output, want) || !strings.Contains(res.Output, "# Do") {
 			t.Errorf("%s", res.Output)
 		}
@@ -206,9 +184,7 @@ func TestNoFiles(t *testing.T) {
 	called := false
 	o := skills.Options{Dir: func() (string, error) { called = true; return "", nil }}
 	none, err := skills.NewBundle(bundle.Skills()[1:])
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if err := none.Tool(o).Prepare(t.Context(), failingSandbox{err: lost}); err != nil || called {
 		t.Errorf("without files: %v, a folder was made: %t", err, called)
 	}
@@ -219,8 +195,130 @@ func newContainer(t *testing.T, c docker.Config) env.Environment {
 	t.Helper()
 	c.Image = dockertest.Image(t)
 	sandbox, err := dockertest.Engine(t).Start(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return sandbox
+}
+
+// script returns the path of a script of mini's skills.
+func script(t *testing.T, skill, name string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join("shipped", skill, "scripts", name))
+	require.NoError(t, err)
+	return path
+}
+
+// requirePrograms skips the test if a program is missing.
+func requirePrograms(t *testing.T, programs ...string) {
+	t.Helper()
+	for _, p := range programs {
+		if _, err := exec.LookPath(p); err != nil {
+			t.Skipf("%s is missing", p)
+		}
+	}
+}
+
+// run runs a program in a directory and returns its output and exit code.
+func run(t *testing.T, dir string, args ...string) (string, int) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "TMPDIR="+t.TempDir(), "LC_ALL=C.UTF-8",
+		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
+	out, err := cmd.CombinedOutput()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return string(out), exit.ExitCode()
+	}
+	require.NoError(t, err)
+	return string(out), 0
+}
+
+// history creates a repository of 40 commits. Commit 27 introduces a bug; commits
+// 30 to 32 do not build.
+func history(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	out, code := run(t, dir, "bash", "-c", `set -e
+git init -q -b main .
+for i in $(seq 40); do
+  if [ $i -ge 27 ]; then echo 'echo wrong' > program.sh; else echo 'echo right' > program.sh; fi
+  if [ $i -ge 30 ] && [ $i -le 32 ]; then echo 'exit 125 # does not build' > program.sh; fi
+  echo $i > number.txt
+  git add -A; git commit -qm "change $i"
+done
+echo mine >> number.txt; echo new > untracked`)
+	require.Equal(t, 0, code, "%v", out)
+	return dir
+}
+
+func TestBisect(t *testing.T) {
+	requirePrograms(t, "bash", "git")
+	bisect := script(t, "bisecting-regressions", "bisect.sh")
+	origin := history(t)
+	check := []string{"--", "bash", "-c", `out=$(bash program.sh) || exit $?; [ "$out" = right ]`}
+	for _, tt := range []struct {
+		name string
+		args []string
+		code int
+		want string
+	}{
+		{"good is looked for", check, 0, `first bad commit\ncommit [0-9a-f]{40}\nauthor a, .*\n\n    change 27\n`},
+		{"good is named", append([]string{"--good", "HEAD~39", "--timeout", "30"}, check...), 0, `change 27\n`},
+		{"from an older one on", append([]string{"--good", "HEAD~20", "--bad", "HEAD~11"}, check...), 0, `change 27\n`},
+		{"bad is good", append([]string{"--bad", "HEAD~30"}, check...), 1, `does not fail at the bad commit \([0-9a-f]+ change 10, exit 0\)`},
+		{"good is bad", append([]string{"--good", "HEAD~1"}, check...), 1, `does not pass at [0-9a-f]+ change 39 \(exit 1\)`},
+		{"bad cannot be judged", append([]string{"--bad", "HEAD~9"}, check...), 1, `does not fail at the bad commit \(.*, exit 125\)`},
+		{"it never worked", []string{"--", "false"}, 1, `does not pass at [0-9a-f]+ change 1 \(exit 1\)`},
+		{"it hangs", []string{"--timeout", "0.2", "--good", "HEAD~1", "--", "sleep", "20"}, 1, `does not pass at .* \(exit 124\)`},
+		{"no such program", []string{"--", "no-such-program"}, 1, `cannot be run \(exit 127\)`},
+		{"no such commit", []string{"--good", "v9", "--", "false"}, 1, `--good is no commit`},
+		{"no command", []string{"--good", "HEAD"}, 2, `bisect.sh \[--good REV\]`},
+		{"no such flag", []string{"--fast", "--", "true"}, 2, `bisect.sh \[--good REV\]`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			require.NoError(t, os.CopyFS(dir, os.DirFS(origin)))
+			before, _ := run(t, dir, "bash", "-c", "git status --porcelain --branch; cat number.txt untracked; git worktree list; git branch -a; git rev-parse HEAD")
+			out, code := run(t, dir, append([]string{"bash", bisect}, tt.args...)...)
+			if code != tt.code || !regexp.MustCompile(tt.want).MatchString(out) {
+				t.Errorf("exit %d:\n%s", code, out)
+			}
+			after, _ := run(t, dir, "bash", "-c", "git status --porcelain --branch; cat number.txt untracked; git worktree list; git branch -a; git rev-parse HEAD")
+			assert.Equal(t, before, after, "it has left")
+		})
+	}
+	out, code := run(t, t.TempDir(), "bash", bisect, "--", "true")
+	if code != 1 || !strings.Contains(out, "no git repository") {
+		t.Errorf("outside of a repository: exit %d: %s", code, out)
+	}
+}
+
+// TestBisectSkips checks that skipped commits which may be the first bad one are
+// listed.
+func TestBisectSkips(t *testing.T) {
+	requirePrograms(t, "bash", "git")
+	dir := t.TempDir()
+	out, code := run(t, dir, "bash", "-c", `git init -q . && for i in 0 125 125 1; do echo "exit $i" > p.sh; git add -A; git commit -qm "ends with $i" --allow-empty; done`)
+	require.Equal(t, 0, code, "%v", out)
+	out, code = run(t, dir, "bash", script(t, "bisecting-regressions", "bisect.sh"), "--", "bash", "p.sh")
+	if code != 1 || strings.Count(out, "ends with") < 4 || !strings.Contains(out, "cannot be judged") {
+		t.Errorf("exit %d:\n%s", code, out)
+	}
+}
+
+func TestMap(t *testing.T) {
+	requirePrograms(t, "bash", "git", "awk", "xargs")
+	dir := history(t)
+	out, code := run(t, dir, "bash", "-c", `mkdir -p src/app tests && printf 'def main(): pass\n' > src/app/main.py && printf 'x\n' > tests/test_app.py &&
+printf '[tool.pytest.ini_options]\ntestpaths = ["tests"]\n' > pyproject.toml && echo hi > README.md && echo 1 > 'sp ace.py' && git add -A && git commit -qm more`)
+	require.Equal(t, 0, code, "%v", out)
+	out, code = run(t, dir, "bash", script(t, "large-repositories", "map.sh"))
+	for _, want := range []string{"8 files (git, 41 commits", "1\tsrc/app", "3 .py", "README.md", "src/app/main.py", "1\ttests", `pyproject.toml:2:testpaths`, "program.sh"} {
+		assert.Contains(t, out, want)
+	}
+	if code != 0 || t.Failed() {
+		t.Errorf("exit %d:\n%s", code, out)
+	}
+	if out, code = run(t, t.TempDir(), "bash", script(t, "large-repositories", "map.sh")); code != 0 || !strings.Contains(out, "no git repository") {
+		t.Errorf("an empty folder: exit %d:\n%s", code, out)
+	}
 }

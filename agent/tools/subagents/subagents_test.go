@@ -23,6 +23,8 @@ import (
 	"github.com/minibench/mini/agent/tools/subagents"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/local"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 )
@@ -182,22 +184,16 @@ func newFixture(t *testing.T, replies map[string][]string) *fixture {
 func (w *fixture) run(ctx context.Context) {
 	w.t.Helper()
 	a, err := agent.New(w.cfg)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	require.NoError(w.t, err)
 	inner, err := local.New(ctx, local.Config{Dir: w.t.TempDir()})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	require.NoError(w.t, err)
 	w.t.Cleanup(func() { _ = inner.Close(context.WithoutCancel(ctx)) })
 	list := subagents.New(w.options).Tools()
 	for _, name := range []string{"note", "search"} {
 		list = append(list, namedTool(name))
 	}
 	registry, err := tools.New(tools.Config{Tools: list})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	require.NoError(w.t, err)
 	w.memory = agent.NewMemoryRecorder()
 	s := w.session
 	s.Model, s.Environment, s.Recorder, s.Tools, s.Task = w.model, toolSandbox{inner, w.timeout}, w.memory, registry, agent.Task{Text: "PARENT"}
@@ -230,9 +226,7 @@ func (w *fixture) lastMessage(task string, n int) string {
 func (w *fixture) child(n string) *trajectories.Attempt {
 	w.t.Helper()
 	tr, err := trajectories.Fold(trajectories.Read(filepath.Join(w.dir, "children", n, "journal.jsonl")))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	require.NoError(w.t, err)
 	if tr.Outcome == nil {
 		w.t.Fatalf("child %s has no outcome", n)
 	}
@@ -254,9 +248,7 @@ func (w *fixture) calls(name string) []trajectories.ToolCall {
 func contains(t *testing.T, text string, parts ...string) {
 	t.Helper()
 	for _, p := range parts {
-		if !strings.Contains(text, p) {
-			t.Errorf("%q is missing in:\n%s", p, text)
-		}
+		assert.Contains(t, text, p)
 	}
 }
 
@@ -599,9 +591,7 @@ func TestApproverOfChildren(t *testing.T) {
 	w.run(t.Context())
 	contains(t, w.lastMessage("CHILD", 0), "[0] deep")
 	contains(t, w.lastMessage("PARENT", 0), "the child ended without a report after 4 steps: Interrupted")
-	if got := strings.Join(told, " "); got != "false true true true false" {
-		t.Errorf("children: %s", got)
-	}
+	assert.Equal(t, "false true true true false", strings.Join(told, " "), "children")
 	if c := w.child("1").Outcome; c.ExitStatus != "Interrupted" || w.out.ExitStatus != "Submitted" {
 		t.Errorf("child %s, parent %s", c.ExitStatus, w.out.ExitStatus)
 	}
@@ -622,9 +612,7 @@ func TestLimitReachedEvent(t *testing.T) {
 			t.Fatalf("no limit was told of: %v", err)
 		}
 		if l, ok := e.Event.(events.LimitReached); ok {
-			if l.Limit != events.LimitSteps {
-				t.Errorf("the limit is %v", l.Limit)
-			}
+			assert.Equal(t, events.LimitSteps, l.Limit, "the limit")
 			return
 		}
 	}
@@ -671,9 +659,7 @@ func TestChain(t *testing.T) {
 	})
 	w.run(t.Context())
 	contains(t, w.lastMessage("PARENT", 0), "[1] == a ==\nfound\nmini-tool: chain: step \"b\" (2 of 3): the child ended without a report after 1 step: BadRequest")
-	if n := len(w.model.prompts["TELL"]); n != 0 {
-		t.Errorf("the step after was asked %d times", n)
-	}
+	assert.Equal(t, 0, len(w.model.prompts["TELL"]), "the step after was asked")
 	for text, want := range map[string]string{
 		"- {task: 'FIND {{.previous}}'}":                 "{{.previous}} is no report",
 		"- {task: FIND}\n- {task: 'x {{.results.b}}'}":   "{{.results.b}} is no report",
@@ -696,9 +682,7 @@ func TestChain(t *testing.T) {
 		w := newFixture(t, map[string][]string{"PARENT": {chainCall(text), submit}, "FIND": {submitReport("found")}})
 		w.run(t.Context())
 		contains(t, w.lastMessage("PARENT", 0), "[2] ", want)
-		if n := len(w.model.prompts["FIND"]); n != 0 {
-			t.Errorf("%q: a step was done", text)
-		}
+		assert.Equal(t, 0, len(w.model.prompts["FIND"]), "%q: a step was done", text)
 	}
 }
 
@@ -721,9 +705,7 @@ func TestChainReportSize(t *testing.T) {
 			t.Errorf("it took %d MB", took>>20)
 		}
 		contains(t, w.lastMessage("PARENT", 0), want)
-		if n := len(w.model.prompts["MEND"]); n != 0 {
-			t.Errorf("the step was done")
-		}
+		assert.Equal(t, 0, len(w.model.prompts["MEND"]), "the step was done")
 	}
 }
 
@@ -745,9 +727,7 @@ func TestBoard(t *testing.T) {
 	contains(t, w.lastMessage("PARENT", 2), "[0] then that\n")
 	contains(t, w.lastMessage("PARENT", 3), "[0] plan: then that\n")
 	contains(t, w.lastMessage("PARENT", 4), "[1] mini-tool: board: there is no \"nothing\" on the board")
-	if d := string(w.calls("board")[0].Details); d != `{"board":{"key":"plan","value":"first this"}}` {
-		t.Errorf("details: %s", d)
-	}
+	assert.Equal(t, `{"board":{"key":"plan","value":"first this"}}`, string(w.calls("board")[0].Details), "details")
 }
 
 func TestBoardAfterResume(t *testing.T) {
@@ -757,9 +737,7 @@ func TestBoardAfterResume(t *testing.T) {
 	})
 	w.run(t.Context())
 	state, err := agent.ReadResumeState(w.memory.Records())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if !state.UsedSubagents() || state.Attempt.Totals.Children.Steps != 2 || state.Total().Steps != 6 {
 		t.Errorf("past: %v, %+v, %+v", state.UsedSubagents(), state.Attempt.Totals.Children, state.Total())
 	}
@@ -786,24 +764,18 @@ func TestBoardIsBounded(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 100 {
 		all.Go(func() {
-			if err := set("k"+string(rune('0'+i/10))+string(rune('0'+i%10)), "v"); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, set("k"+string(rune('0'+i/10))+string(rune('0'+i%10)), "v"))
 		})
 	}
 	all.Wait()
-	if err := set("one-more", "v"); err == nil || !strings.Contains(err.Error(), "full") {
-		t.Error(err)
-	}
+	assert.ErrorContains(t, set("one-more", "v"), "full")
 	for i := range 16 {
 		err := set("k0"+string(rune('0'+i%10)), strings.Repeat("x", 16<<10))
 		if err != nil && i < 10 {
 			t.Error(err)
 		}
 	}
-	if err := set("k11", strings.Repeat("x", 17<<10)); err == nil {
-		t.Error("a value that is too long was taken")
-	}
+	assert.Error(t, set("k11", strings.Repeat("x", 17<<10)), "a value that is too long was taken")
 	res, err := b.Call(t.Context(), tools.Call{Args: []string{"list"}})
 	if err != nil || bytes.Count([]byte(res.Output), []byte("\n")) != 100 {
 		t.Errorf("%d bytes, %v", len(res.Output), err)

@@ -19,6 +19,8 @@ import (
 	"github.com/minibench/mini/env/docker/dockertest"
 	"github.com/minibench/mini/env/docker/imagestore"
 	"github.com/minibench/mini/env/docker/registrytest"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 // limitFault returns a function for Registry.Inject that applies a fault to the first n
@@ -155,9 +157,7 @@ func TestCredentials(t *testing.T) {
 		},
 		"helper": func(t *testing.T, dir string) string {
 			script := "#!/bin/sh\necho '{\"ServerURL\":\"x\",\"Username\":\"ada\",\"Secret\":\"lovelace-1843\"}'\n"
-			if err := os.WriteFile(filepath.Join(dir, "docker-credential-minitest"), []byte(script), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "docker-credential-minitest"), []byte(script), 0o755))
 			t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 			return `{"credHelpers":{"` + r.Host + `":"minitest"}}`
 		},
@@ -165,9 +165,7 @@ func TestCredentials(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir, stateText := t.TempDir(), t.TempDir()
 			t.Setenv("DOCKER_CONFIG", dir)
-			if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(write(t, dir)), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(write(t, dir)), 0o600))
 			s, events := open(t, imagestore.Config{Dir: stateText})
 			_, release := ensure(t, s, ref)
 			release()
@@ -222,9 +220,7 @@ func TestCancelPull(t *testing.T) {
 	}()
 	_, _, err := s.Ensure(ctx, imagestore.Request{Ref: ref})
 	stopped := time.Now()
-	if !errors.Is(err, interrupted) {
-		t.Errorf("err = %v", err)
-	}
+	assert.ErrorIs(t, err, interrupted)
 	eventually(t, "the engine drops its requests", func() bool { return ended.Load() >= begun.Load() })
 	t.Logf("the engine dropped %d request(s) %s after the interrupt", ended.Load(), time.Since(stopped).Round(time.Millisecond))
 	if isPresent(t, dockertest.Client(t), ref) {

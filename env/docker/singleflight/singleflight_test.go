@@ -7,6 +7,10 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+
+	"go.uber.org/goleak"
+
+	"github.com/minibench/mini/internal/assert"
 )
 
 func TestFirstCallerLeaves(t *testing.T) {
@@ -26,9 +30,7 @@ func TestFirstCallerLeaves(t *testing.T) {
 		first, leave := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			if err := g.Do(first, "k", work); !errors.Is(err, context.Canceled) {
-				t.Errorf("the caller that left got %v", err)
-			}
+			assert.ErrorIs(t, g.Do(first, "k", work), context.Canceled, "the caller that left")
 		})
 		synctest.Wait()
 		for range 3 {
@@ -43,9 +45,7 @@ func TestFirstCallerLeaves(t *testing.T) {
 		synctest.Wait()
 		close(release)
 		wg.Wait()
-		if n := runs.Load(); n != 1 {
-			t.Errorf("the work ran %d times", n)
-		}
+		assert.Equal(t, 1, runs.Load(), "runs of the work")
 		if err := g.Do(t.Context(), "k", func(context.Context) error { return errors.New("again") }); err == nil {
 			t.Error("a call joined a finished run")
 		}
@@ -65,9 +65,7 @@ func TestLastCallerLeaves(t *testing.T) {
 					ended = true
 					return ctx.Err()
 				})
-				if !errors.Is(err, context.Canceled) {
-					t.Errorf("err = %v", err)
-				}
+				assert.ErrorIs(t, err, context.Canceled)
 			})
 		}
 		synctest.Wait()
@@ -78,3 +76,5 @@ func TestLastCallerLeaves(t *testing.T) {
 		}
 	})
 }
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

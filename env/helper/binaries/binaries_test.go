@@ -8,18 +8,16 @@ import (
 	"testing"
 
 	"github.com/minibench/mini/env/helper/binaries"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 func TestLoadFromDir(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, binaries.Name("amd64")), []byte("abc"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, binaries.Name("amd64")), []byte("abc"), 0o600))
 
 	b, hash, err := binaries.Load(dir, "amd64")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	const sumOfABC = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 	if string(b) != "abc" || hash != sumOfABC {
 		t.Errorf("Load = %q, %s; want abc, %s", b, hash, sumOfABC)
@@ -29,16 +27,13 @@ func TestLoadFromDir(t *testing.T) {
 		t.Errorf("without a checksum file: %q, %v", got, err)
 	}
 	recorded := strings.Repeat("7", 64)
-	if err := os.WriteFile(filepath.Join(dir, binaries.Name("amd64")+".sha256"), []byte(recorded+"  mini-helper\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, binaries.Name("amd64")+".sha256"), []byte(recorded+"  mini-helper\n"), 0o600))
 	if got, err := binaries.Hash(dir, "amd64"); err != nil || got != recorded {
 		t.Errorf("with a checksum file: %q, %v", got, err)
 	}
 
-	if _, _, err := binaries.Load(dir, "arm64"); !errors.Is(err, binaries.ErrNotBuilt) {
-		t.Errorf("missing binary: err = %v, want ErrNotBuilt", err)
-	}
+	_, _, err = binaries.Load(dir, "arm64")
+	assert.ErrorIs(t, err, binaries.ErrNotBuilt, "missing binary")
 	if _, _, err := binaries.Load(dir, "../amd64"); err == nil || errors.Is(err, binaries.ErrNotBuilt) {
 		t.Errorf("unknown architecture: err = %v, want one that names it", err)
 	}

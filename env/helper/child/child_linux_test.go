@@ -4,7 +4,11 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -15,6 +19,9 @@ import (
 	"github.com/minibench/mini/env/helper"
 	"github.com/minibench/mini/env/helper/child"
 	"github.com/minibench/mini/env/helper/child/childtest"
+	"github.com/minibench/mini/env/scratch"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -24,9 +31,7 @@ func start(t *testing.T, p *child.Program) *child.Environment {
 	sandbox, err := child.Start(t.Context(), child.Config{
 		Name: "test", Program: p, Env: []string{"PATH=/usr/bin:/bin"}, Setup: helper.Setup{Dir: t.TempDir()},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		if err := sandbox.Close(context.WithoutCancel(t.Context())); err != nil {
 			t.Errorf("close: %v", err)
@@ -65,9 +70,7 @@ func TestLostHelper(t *testing.T) {
 			if _, nextErr := sandbox.Execute(t.Context(), env.Command{Script: "true"}); !errors.Is(nextErr, e) {
 				t.Errorf("afterwards: %v, want the same error", nextErr)
 			}
-			if n := len(childtest.Running(t, otherMarker)); n != 1 {
-				t.Errorf("%d processes of the other sandbox are running, want 1", n)
-			}
+			assert.Equal(t, 1, len(childtest.Running(t, otherMarker)), "processes of the other sandbox are running")
 			if r, err := other.Execute(t.Context(), env.Command{Script: "echo well"}); err != nil || string(r.Output) != "well\n" {
 				t.Errorf("the other sandbox: %q, %v", r.Output, err)
 			}
@@ -84,12 +87,8 @@ func TestStoppedHelper(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Kill(sandbox.PID(), syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	if err := sandbox.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, syscall.Kill(sandbox.PID(), syscall.SIGSTOP))
+	assert.NoError(t, sandbox.Close(t.Context()))
 	childtest.RequireExit(t, marker, time.Minute)
 }
 
@@ -123,28 +122,99 @@ func TestNoHelper(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cause := errors.New("gave up")
 	time.AfterFunc(50*time.Millisecond, func() { cancel(cause) })
-	if _, err := child.Start(ctx, child.Config{Name: "test", Program: p, Wrapper: []string{"sh", "-c", "cat >/dev/null"}}); !errors.Is(err, cause) {
-		t.Errorf("after a cancel: %v", err)
-	}
+	_, err := child.Start(ctx, child.Config{Name: "test", Program: p, Wrapper: []string{"sh", "-c", "cat >/dev/null"}})
+	assert.ErrorIs(t, err, cause, "after a cancel")
 }
 
 // TestWrongHash: Start fails if the helper has another hash.
 func TestWrongHash(t *testing.T) {
 	_, err := child.Start(t.Context(), child.Config{Name: "test", Program: childtest.ProgramWithWrongHash(t)})
-	if !errors.Is(err, helper.ErrMismatch) {
-		t.Errorf("error is %v, want a mismatch", err)
-	}
+	assert.ErrorIs(t, err, helper.ErrMismatch)
 }
 
 // TestDescriptors: commands do not inherit the helper's file and pipes.
 func TestDescriptors(t *testing.T) {
 	sandbox := start(t, childtest.Program(t))
 	r, err := sandbox.Execute(t.Context(), env.Command{Script: `ls /proc/self/fd | wc -l`})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	// ls has the standard three descriptors, and the directory that it reads.
-	if string(r.Output) != "4\n" {
-		t.Errorf("commands have more open files than three: %q", r.Output)
+	assert.Equal(t, "4\n", string(r.Output), "commands have more open files than three")
+}
+
+func startWithTool(t *testing.T, p *child.Program) *child.Environment {
+	t.Helper()
+	sandbox, err := child.Start(t.Context(), child.Config{
+		Name: "test", Program: p, Env: []string{"PATH=/usr/bin:/bin"}, Setup: helper.Setup{Dir: t.TempDir(), ToolDir: p.ToolDir()},
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		if err := sandbox.Close(t.Context()); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return sandbox
+}
+
+// TestToolDir: the directory is created for the first command that may call tools,
+// shared by all sandboxes, and removed by Program.Close.
+func TestToolDir(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	file, err := os.ReadFile(childtest.File(t))
+	require.NoError(t, err)
+	p, err := child.Load(file, "")
+	require.NoError(t, err)
+	requireMissing := func(when string) {
+		t.Helper()
+		_, err := os.Stat(p.ToolDir())
+		assert.ErrorIs(t, err, fs.ErrNotExist, "%s", when)
+	}
+	var sandboxes []*child.Environment
+	for range 4 {
+		sandboxes = append(sandboxes, startWithTool(t, p))
+	}
+	if r, err := sandboxes[0].Execute(t.Context(), env.Command{Script: "echo $PATH; mini-tool"}); err != nil || r.ExitCode != 127 || !strings.HasPrefix(string(r.Output), "/usr/bin:/bin\n") {
+		t.Errorf("%+v, %v", r, err)
+	}
+	requireMissing("without tools")
+
+	var wg sync.WaitGroup
+	for _, sandbox := range sandboxes {
+		wg.Go(func() {
+			r, err := sandbox.Execute(t.Context(), env.Command{Script: "mini-tool write f x; command -v mini-tool; echo $PATH", Tools: &env.Tools{InSandbox: []string{"write"}}})
+			if err != nil || !strings.HasPrefix(string(r.Output), "created f") || !strings.Contains(string(r.Output), "/usr/bin:/bin:"+p.ToolDir()+"\n") {
+				t.Errorf("%s, %v", r.Output, err)
+			}
+		})
+	}
+	wg.Wait()
+	for name, mode := range map[string]fs.FileMode{p.ToolDir(): fs.ModeDir | 0o500, filepath.Join(p.ToolDir(), env.ToolProgram): 0o500} {
+		if info, err := os.Stat(name); err != nil || info.Mode() != mode {
+			t.Errorf("%s: %v, %v; want mode %v", name, info, err, mode)
+		}
+	}
+	if left := scratch.Abandoned(); len(left) > 0 {
+		t.Errorf("a sweep would remove %q", left)
+	}
+	assert.NoError(t, p.Close())
+	requireMissing("after Close")
+}
+
+// TestToolDirError: if the directory cannot be created, commands with tools are not
+// run, and their results say why. Other commands run.
+func TestToolDirError(t *testing.T) {
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "missing"))
+	file, err := os.ReadFile(childtest.File(t))
+	require.NoError(t, err)
+	p, err := child.Load(file, "")
+	require.NoError(t, err)
+	defer p.Close()
+	t.Setenv("TMPDIR", os.Getenv("HOME"))
+	sandbox := startWithTool(t, p)
+	r, err := sandbox.Execute(t.Context(), env.Command{Script: "true", Tools: &env.Tools{}})
+	if err != nil || !strings.Contains(r.Failure, "cannot be made ready") || r.ExitCode != -1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if r, err := sandbox.Execute(t.Context(), env.Command{Script: "true"}); err != nil || r.ExitCode != 0 {
+		t.Errorf("%+v, %v", r, err)
 	}
 }

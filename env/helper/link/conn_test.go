@@ -13,6 +13,9 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -55,9 +58,7 @@ func (c *cutConn) Read(p []byte) (int, error) {
 func socketPair(t testing.TB) (client, server net.Conn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = l.Close() }()
 	accepted := make(chan net.Conn)
 	go func() { conn, _ := l.Accept(); accepted <- conn }()
@@ -152,17 +153,15 @@ func TestClose(t *testing.T) {
 	client, server := NewClient(NewKey()), NewServer()
 	wait := connect(t, client, server, func(c net.Conn) net.Conn { return c })
 	_, _ = client.Write([]byte("last words"))
-	if _, err := io.ReadFull(server, make([]byte, 4)); err != nil {
-		t.Fatal(err)
-	}
+	_, err := io.ReadFull(server, make([]byte, 4))
+	require.NoError(t, err)
 	_ = client.Close()
 	if rest, err := io.ReadAll(server); err != nil || string(rest) != " words" {
 		t.Errorf("read %q, %v", rest, err)
 	}
 	_ = wait()
-	if _, err := client.Write([]byte("x")); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("write after Close: %v", err)
-	}
+	_, err = client.Write([]byte("x"))
+	assert.ErrorIs(t, err, net.ErrClosed, "write after Close")
 }
 
 // TestForged: a process that changes, adds or repeats bytes of an established connection ends
@@ -200,9 +199,7 @@ func TestForged(t *testing.T) {
 				_, _ = io.Copy(io.Discard, behind)
 			})
 			err := client.Run(c, nil)
-			if !errors.Is(err, ErrForged) {
-				t.Errorf("Run: %v, want ErrForged", err)
-			}
+			assert.ErrorIs(t, err, ErrForged, "Run")
 			if n, err := client.Read(make([]byte, 10)); n > 0 || !errors.Is(err, ErrForged) {
 				t.Errorf("Read: %d bytes, %v", n, err)
 			}
@@ -224,9 +221,7 @@ func TestWrongKey(t *testing.T) {
 		other.established = established
 		var worker sync.WaitGroup
 		worker.Go(func() {
-			if err := server.Run(s, nil); err == nil {
-				t.Error("the server served another client")
-			}
+			assert.Error(t, server.Run(s, nil), "the server served another client")
 		})
 		if err := other.Run(c, nil); err == nil || errors.Is(err, ErrForged) {
 			t.Errorf("other client: %v", err)
@@ -263,9 +258,7 @@ func TestSilence(t *testing.T) {
 			t.Error("a silent connection is still in use")
 		}
 		for range 2 {
-			if err := <-ended; err == nil {
-				t.Error("a connection ended without a reason")
-			}
+			assert.Error(t, <-ended, "a connection ended without a reason")
 		}
 	})
 }
@@ -312,30 +305,4 @@ func FuzzServer(f *testing.F) {
 			t.Error("data was delivered")
 		}
 	})
-}
-
-func BenchmarkRoundTrip(b *testing.B) {
-	client, server := NewClient(NewKey()), NewServer()
-	wait := connect(b, client, server, func(c net.Conn) net.Conn { return c })
-	go func() { _, _ = io.Copy(server, server) }()
-	buf := make([]byte, 100)
-	for b.Loop() {
-		_, _ = client.Write(buf)
-		_, _ = io.ReadFull(client, buf)
-	}
-	_ = client.Close()
-	_ = wait()
-}
-
-func BenchmarkStream(b *testing.B) {
-	client, server := NewClient(NewKey()), NewServer()
-	wait := connect(b, client, server, func(c net.Conn) net.Conn { return c })
-	buf, rest := make([]byte, 64<<10), make([]byte, 64<<10)
-	b.SetBytes(int64(len(buf)))
-	for b.Loop() {
-		_, _ = client.Write(buf)
-		_, _ = io.ReadFull(server, rest)
-	}
-	_ = client.Close()
-	_ = wait()
 }

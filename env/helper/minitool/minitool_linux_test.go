@@ -17,6 +17,8 @@ import (
 	"github.com/minibench/mini/env/helper"
 	"github.com/minibench/mini/env/helper/child/childtest"
 	"github.com/minibench/mini/env/helper/minitool"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -25,13 +27,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func program(t testing.TB) string {
 	t.Helper()
 	binary, err := os.ReadFile(childtest.File(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	name := filepath.Join(t.TempDir(), env.ToolProgram)
-	if err := os.WriteFile(name, binary, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(name, binary, 0o700))
 	return name
 }
 
@@ -41,9 +39,7 @@ func toolServer(t *testing.T, respond func(net.Conn, helper.ToolRequest)) (socke
 	t.Helper()
 	socket = "mini-tool-test-" + strings.ReplaceAll(t.Name(), "/", "-")
 	l, err := net.Listen("unix", "@"+socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	requests := make(chan helper.ToolRequest, 1)
 	done := make(chan struct{})
 	go func() {
@@ -139,9 +135,7 @@ func TestInput(t *testing.T) {
 	if got := run(t, c); got != (call{}) {
 		t.Errorf("%+v", got)
 	}
-	if req := <-asked; string(req.Stdin) != "line\x00\n" {
-		t.Errorf("input was %q", req.Stdin)
-	}
+	assert.Equal(t, "line\x00\n", string((<-asked).Stdin), "input")
 }
 
 // TestWithoutArguments: without arguments, and for help, mini-tool sends a request to
@@ -153,9 +147,7 @@ func TestWithoutArguments(t *testing.T) {
 			if got := run(t, command(t, socket, args...)); got != (call{0, "list\n", ""}) {
 				t.Errorf("%+v", got)
 			}
-			if req := <-asked; len(req.Args) != len(args) {
-				t.Errorf("asked was %+v", req)
-			}
+			assert.Equal(t, len(args), len((<-asked).Args), "asked")
 		})
 	}
 }
@@ -198,9 +190,7 @@ func TestTooLarge(t *testing.T) {
 	if got := run(t, c); got.code != 2 || !strings.Contains(got.err, "more than 128 KB; put what is long into a file") {
 		t.Errorf("%+v", got)
 	}
-	if got := run(t, command(t, "never-asked", "note", strings.Repeat("x", 100<<10), strings.Repeat("x", 30<<10))); got.code != 2 {
-		t.Errorf("%+v", got)
-	}
+	assert.Equal(t, 2, run(t, command(t, "never-asked", "note", strings.Repeat("x", 100<<10), strings.Repeat("x", 30<<10))).code)
 }
 
 func TestLocalTools(t *testing.T) {
@@ -223,13 +213,9 @@ func TestSignals(t *testing.T) {
 			ended := make(chan struct{})
 			socket, asked := toolServer(t, func(net.Conn, helper.ToolRequest) { <-ended })
 			c := command(t, socket, "note")
-			if err := c.Start(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, c.Start())
 			<-asked
-			if err := c.Process.Signal(s); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, c.Process.Signal(s))
 			_ = c.Wait() // ProcessState has the result
 			close(ended)
 			if exitSignal(c) != s {
@@ -241,18 +227,12 @@ func TestSignals(t *testing.T) {
 		c := command(t, "never-asked", "write", "f", "-")
 		c.Env = append(c.Env, helper.LocalVariable+"=write")
 		in, err := c.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, c.Start())
 		if _, err := in.Write(bytes.Repeat([]byte("x"), 1<<20)); err != nil { // does not fit into a pipe: some was read
 			t.Error(err)
 		}
-		if err := c.Process.Kill(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, c.Process.Kill())
 		_ = c.Wait() // it was killed
 		if left, err := os.ReadDir(c.Dir); err != nil || len(left) > 0 {
 			t.Errorf("it left %v, %v", left, err)
@@ -262,14 +242,10 @@ func TestSignals(t *testing.T) {
 		socket, _ := toolServer(t, respondWith(t, helper.ToolResponse{Stdout: bytes.Repeat([]byte("x"), 1<<20)}))
 		c := command(t, socket, "note")
 		r, w, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		_ = r.Close() // no process reads
 		c.Stdout = w
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.Start())
 		_ = c.Wait()  // ProcessState has the result
 		_ = w.Close() // nothing was written
 		if exitSignal(c) != syscall.SIGPIPE {
@@ -283,9 +259,7 @@ func TestIsToolName(t *testing.T) {
 		"mini-tool": true, "/.mini/bin/mini-tool": true, "./mini-tool": true,
 		"mini-helper": false, "/.mini/h": false, "mini-tool/x": false, "xmini-tool": false, "": false,
 	} {
-		if got := minitool.IsToolName([]string{name}); got != want {
-			t.Errorf("%q: %v", name, got)
-		}
+		assert.Equal(t, want, minitool.IsToolName([]string{name}), "%q", name)
 	}
 	if minitool.IsToolName(nil) {
 		t.Error("without arguments")

@@ -1,7 +1,10 @@
 package repository
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -13,6 +16,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 // editedSeed is a repository with what a patch has to express.
@@ -36,13 +42,9 @@ type edited struct {
 
 func newEdited(t testing.TB) *edited {
 	root, err := os.MkdirTemp("", "repository-fuzz-") //nolint:usetesting // all rounds of a process share it
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	e := &edited{root: root}
-	if err := os.Mkdir(filepath.Join(root, "template"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(filepath.Join(root, "template"), 0o700))
 	shell(t, filepath.Join(root, "template"), editedSeed)
 	e.reset(t)
 	t.Chdir(filepath.Join(root, "repo"))
@@ -146,14 +148,10 @@ func edit(r *rand.Rand, top string) {
 func contents(t *testing.T, top string) map[string]string {
 	t.Helper()
 	g, err := findGit(false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	g.dir = top
 	names, err := g.list(t.Context(), nil, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	const sub = "lib/sub"
 	_ = filepath.WalkDir(filepath.Join(top, sub), func(path string, entry fs.DirEntry, err error) error { // it may be gone
 		if err == nil && !entry.IsDir() && entry.Name() != ".git" {
@@ -170,16 +168,12 @@ func contents(t *testing.T, top string) map[string]string {
 		}
 		if info.Mode()&fs.ModeSymlink != 0 {
 			target, err := os.Readlink(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			all[name] = "link " + target
 			continue
 		}
 		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		all[name] = fmt.Sprintf("%t %q", info.Mode()&0o100 != 0, text)
 	}
 	return all
@@ -220,9 +214,7 @@ func FuzzEdits(f *testing.F) {
 			}
 		}
 		if len(res.Patch) > 0 {
-			if err := os.WriteFile(filepath.Join(e.root, "patch"), res.Patch, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(filepath.Join(e.root, "patch"), res.Patch, 0o600))
 			for _, ignored := range []string{"old.log", "build", "build/out", "lib/sub/.git"} { // no patch can say that they are gone
 				now, err := os.Lstat(filepath.Join(top, ignored))
 				if then, thenErr := os.Lstat(filepath.Join(fresh, ignored)); err != nil || thenErr != nil || now.Mode().Type() != then.Mode().Type() {
@@ -239,9 +231,7 @@ func FuzzEdits(f *testing.F) {
 			})
 		}
 		for name, text := range want {
-			if got[name] != text {
-				t.Errorf("%q is %.200s, want %.200s", name, got[name], text)
-			}
+			assert.Equal(t, text, got[name], "%q", name)
 			delete(got, name)
 		}
 		for name, text := range got {
@@ -251,4 +241,68 @@ func FuzzEdits(f *testing.F) {
 			t.Logf("the patch:\n%s", res.Patch)
 		}
 	})
+}
+
+// For any input, the readers of foreign text do not panic, and return no more than they
+// were given.
+func FuzzForeignText(f *testing.F) {
+	f.Add([]byte("diff --git a/x b/x\n"))
+	f.Add([]byte("diff --git \"a/\\303x\" \"b/\\303x\"\n\xff\nGIT binary patch\n"))
+	f.Add([]byte("core.filemode\ntrue\x00filter.x.clean\na \"b\"\x00"))
+	f.Add([]byte("1 2\tname\x003\tother/\x00"))
+	good, err := Encode(Response{Tree: strings.Repeat("0", 40), Patch: []byte{0, 255}, State: &State{Ignored: []byte("a\x00")}})
+	require.NoError(f, err)
+	f.Add(good)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if r, err := Decode[Response](data); err == nil {
+			again, err := Encode(r)
+			require.NoError(t, err)
+			if back, err := Decode[Response](again); err != nil || toJSON(t, back) != toJSON(t, r) {
+				t.Errorf("%+v became %+v, %v", r, back, err)
+			}
+		}
+		if end, _ := missingNewlines(data); strings.Trim(end, "\n") != "" {
+			t.Errorf("%q", end)
+		}
+		var all []byte
+		for s := range fileSections(data) {
+			all = append(all, s...)
+		}
+		if !bytes.Equal(all, data) {
+			t.Errorf("sections of %q are %q", data, all)
+		}
+		binaryAttributes(data)
+		for _, l := range (State{LeftOut: data}).leftOut() {
+			excludePattern(l.name)
+		}
+		if s := settingsFile(strings.Repeat("0", 40), data); bytes.Count(s, []byte("\x00")) > 0 {
+			t.Errorf("a NUL is in %q", s)
+		}
+		parseHash(data)
+	})
+}
+
+func toJSON(t *testing.T, v any) string {
+	text, err := json.Marshal(v)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// A temporary folder is made on the first disk with enough space. The error names all.
+func TestMakeTemp(t *testing.T) {
+	a, b := t.TempDir(), t.TempDir()
+	free := func(dir string) (int64, error) { return map[string]int64{a: 5, b: 5000}[dir], nil }
+	dir, err := makeTemp([]string{a, filepath.Join(a, "missing"), b}, "TAG", 100, free)
+	if err != nil || filepath.Dir(dir) != b {
+		t.Errorf("%s, %v", dir, err)
+	}
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if _, err := makeTemp([]string{a, b}, "TAG", 100_000, free); !errors.Is(err, errNoSpace) || !strings.Contains(err.Error(), a+" (5 KiB free), "+b+" (5000 KiB free)") {
+		t.Errorf("the error is %v", err)
+	}
+	if removeTemp([]string{a, b}, "TA"); exists(dir) {
+		t.Error("the folder is left")
+	}
 }

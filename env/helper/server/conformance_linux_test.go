@@ -10,6 +10,7 @@ import (
 
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/helper"
+	"github.com/minibench/mini/internal/require"
 )
 
 // sandbox is an environment that uses the helper through the real client.
@@ -36,9 +37,7 @@ func (s stream) Close() error                { return s.in.Close() } // the help
 func dial(t *testing.T, b *helperProcess) env.Environment {
 	t.Helper()
 	c, err := helper.Dial(t.Context(), stream{b}, helper.ClientConfig{Setup: helper.Setup{Dir: t.TempDir(), ToolDir: toolDir(t)}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return sandbox{c}
 }
 
@@ -46,9 +45,7 @@ func dial(t *testing.T, b *helperProcess) env.Environment {
 func toolDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.Symlink(binary, filepath.Join(dir, env.ToolProgram)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink(binary, filepath.Join(dir, env.ToolProgram)))
 	return dir
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/helper"
+	"github.com/minibench/mini/internal/require"
 )
 
 // TestFileTransferMemory copies 40 MB in and out, and checks the peak memory of the
@@ -34,9 +35,7 @@ func TestFileTransferMemory(t *testing.T) {
 		}
 		w.CloseWithError(errors.Join(err, tree.Close()))
 	}()
-	if err := files.Put(t.Context(), dir, r); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, files.Put(t.Context(), dir, r))
 	if info, err := os.Stat(filepath.Join(dir, "large")); err != nil || info.Size() != size {
 		t.Fatalf("%+v, %v", info, err)
 	}
@@ -78,9 +77,7 @@ func TestWindow(t *testing.T) {
 	b.send(helper.KindPut, 1, []byte(dir))
 	// A valid, endless tar stream that ignores WindowUpdate frames.
 	var head bytes.Buffer
-	if err := tar.NewWriter(&head).WriteHeader(&tar.Header{Name: "x", Typeflag: tar.TypeReg, Size: 1 << 33}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, tar.NewWriter(&head).WriteHeader(&tar.Header{Name: "x", Typeflag: tar.TypeReg, Size: 1 << 33}))
 	b.send(helper.KindData, 1, head.Bytes())
 	for range 500 {
 		if helper.WriteFrame(b.in, helper.Frame{Kind: helper.KindData, ID: 1, Body: make([]byte, helper.MaxChunk)}) != nil {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/process"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 // toolSetup is a directory with a fake mini-tool, and a home directory whose start-up
@@ -30,12 +32,8 @@ func newToolSetup(t *testing.T) toolSetup {
 		filepath.Join(p.home, "fixed"):            "PATH=/usr/bin:/bin\nreadonly PATH\n",
 		filepath.Join(p.home, "script-with-tool"): "#!/bin/bash\nmini-tool from a script\n",
 	} {
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
+		require.NoError(t, os.WriteFile(name, []byte(text), 0o755))
 	}
 	return p
 }
@@ -44,9 +42,7 @@ func newToolSetup(t *testing.T) toolSetup {
 func (p toolSetup) run(t *testing.T, shell []string, script string, environ ...string) (env.Result, string) {
 	t.Helper()
 	runner, err := process.NewRunner()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer runner.Close(t.Context())
 	c := process.Command{Shell: shell, Dir: p.home, Timeout: 20 * time.Second, Script: script, Env: append([]string{"HOME=" + p.home}, environ...)}
 	c.Script, c.Env = withTool(p.tools, c.Shell, c.Script, c.Env)
@@ -152,9 +148,7 @@ func TestPrefixOnlyIfNeeded(t *testing.T) {
 		{[]string{"ksh", "-c"}, append(environ, "ENV=/x"), true},
 	} {
 		script, changed := withTool("/.mini/bin", tt.shell, "true", tt.environ)
-		if got := script != "true"; got != tt.prefix {
-			t.Errorf("%q with %q: %q", tt.shell, tt.environ, script)
-		}
+		assert.Equal(t, tt.prefix, script != "true", "%q with %q: %q", tt.shell, tt.environ, script)
 		if path, _ := value(changed, "PATH"); path != "/bin:/.mini/bin" {
 			t.Errorf("PATH is %q", path)
 		}

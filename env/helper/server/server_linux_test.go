@@ -18,6 +18,8 @@ import (
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/docker/dockertest"
 	"github.com/minibench/mini/env/helper"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 var binary string
@@ -80,9 +82,7 @@ func launch(t testing.TB, line ...string) *helperProcess {
 	if b.out, err = b.cmd.StdoutPipe(); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.cmd.Start())
 	t.Cleanup(func() {
 		b.in.Close() //nolint:errcheck // a test may have closed it
 		b.cmd.Wait() //nolint:errcheck // a test may have waited already; the exit status does not matter here
@@ -95,9 +95,7 @@ func launch(t testing.TB, line ...string) *helperProcess {
 
 func (b *helperProcess) send(kind helper.Kind, id uint32, body []byte) {
 	b.t.Helper()
-	if err := helper.WriteFrame(b.in, helper.Frame{Kind: kind, ID: id, Body: body}); err != nil {
-		b.t.Fatal(err)
-	}
+	require.NoError(b.t, helper.WriteFrame(b.in, helper.Frame{Kind: kind, ID: id, Body: body}))
 }
 
 func (b *helperProcess) next() helper.Frame {
@@ -113,27 +111,19 @@ func (b *helperProcess) setup(s helper.Setup) helper.Hello {
 	b.t.Helper()
 	s.Version = helper.Version
 	body, err := json.Marshal(s)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	require.NoError(b.t, err)
 	b.send(helper.KindSetup, 0, body)
 	f := b.next()
 	var h helper.Hello
-	if f.Kind != helper.KindHello {
-		b.t.Fatalf("answer to setup is %q: %s", f.Kind, f.Body)
-	}
-	if err := json.Unmarshal(f.Body, &h); err != nil {
-		b.t.Fatal(err)
-	}
+	require.Equal(b.t, helper.KindHello, f.Kind, "answer to setup: %s", f.Body)
+	require.NoError(b.t, json.Unmarshal(f.Body, &h))
 	return h
 }
 
 func (b *helperProcess) startCommand(r helper.Run, script string) uint32 {
 	b.t.Helper()
 	body, err := helper.EncodeRun(r, script)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	require.NoError(b.t, err)
 	b.lastID++
 	b.send(helper.KindRun, b.lastID, body)
 	return b.lastID
@@ -145,9 +135,7 @@ func (b *helperProcess) waitExit(id uint32) (helper.Exit, []byte) {
 	var out []byte
 	for {
 		f := b.next()
-		if f.ID != id {
-			b.t.Fatalf("frame %q has id %d, want %d: %s", f.Kind, f.ID, id, f.Body)
-		}
+		require.Equal(b.t, id, f.ID, "frame %q has id: %s", f.Kind, f.Body)
 		switch f.Kind {
 		case helper.KindOutput:
 			if len(f.Body) > helper.MaxChunk {
@@ -156,9 +144,7 @@ func (b *helperProcess) waitExit(id uint32) (helper.Exit, []byte) {
 			out = append(out, f.Body...)
 		case helper.KindExit:
 			var e helper.Exit
-			if err := json.Unmarshal(f.Body, &e); err != nil {
-				b.t.Fatal(err)
-			}
+			require.NoError(b.t, json.Unmarshal(f.Body, &e))
 			return e, out
 		default:
 			b.t.Fatalf("unexpected frame %q: %s", f.Kind, f.Body)
@@ -177,12 +163,8 @@ func TestHello(t *testing.T) {
 	dir := t.TempDir()
 	h := b.setup(helper.Setup{Dir: dir, Env: map[string]string{"GREETING": "hello"}})
 	sum, err := exec.CommandContext(t.Context(), "sha256sum", binary).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := strings.Fields(string(sum))[0]; h.Hash != want {
-		t.Errorf("hash is %q, want %q", h.Hash, want)
-	}
+	require.NoError(t, err)
+	assert.Equal(t, strings.Fields(string(sum))[0], h.Hash, "hash")
 	if h.Dir != dir || h.DirMissing || filepath.Base(h.Shell) != "bash" || h.System != "Linux" || h.Machine == "" || h.Kernel == "" {
 		t.Errorf("hello is %+v", h)
 	}
@@ -194,9 +176,7 @@ func TestHello(t *testing.T) {
 func TestMissingDirectory(t *testing.T) {
 	b := start(t)
 	cwd, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if h := b.setup(helper.Setup{Dir: "/no/such/place"}); !h.DirMissing || h.Dir != cwd {
 		t.Errorf("hello is %+v, want the directory it was started in, %s", h, cwd)
 	}
@@ -231,14 +211,10 @@ func TestFloodMemory(t *testing.T) {
 func memory(t *testing.T, pid int) int {
 	t.Helper()
 	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, rest, _ := strings.Cut(string(status), "VmHWM:")
 	kib, err := strconv.Atoi(strings.Fields(rest)[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return kib
 }
 
@@ -267,12 +243,8 @@ func TestEndOfInput(t *testing.T) {
 	b.setup(helper.Setup{})
 	b.startCommand(helper.Run{}, "setsid sleep 301 >/dev/null 2>&1 & echo $!; exec sleep 301")
 	pid, err := strconv.Atoi(strings.TrimSpace(string(b.next().Body)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := b.in.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, b.in.Close())
 	// The helper killed the command, so it must not send a report.
 	if rest, err := io.ReadAll(b.out); err != nil || len(rest) > 0 {
 		t.Errorf("after the end of the input the helper sent %q (%v), want nothing", rest, err)
@@ -280,9 +252,8 @@ func TestEndOfInput(t *testing.T) {
 	if err := b.cmd.Wait(); err != nil {
 		t.Errorf("helper ended with %v, want success", err)
 	}
-	if _, err := os.Stat("/proc/" + strconv.Itoa(pid)); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("process %d outlived the helper (%v)", pid, err)
-	}
+	_, err = os.Stat("/proc/" + strconv.Itoa(pid))
+	assert.ErrorIs(t, err, os.ErrNotExist, "process %d outlived the helper", pid)
 }
 
 func TestLease(t *testing.T) {
@@ -290,9 +261,8 @@ func TestLease(t *testing.T) {
 	b := start(t)
 	started := time.Now()
 	b.setup(helper.Setup{LeaseSeconds: 1})
-	if _, err := helper.ReadFrame(b.out, helper.MaxHelperFrame); !errors.Is(err, io.EOF) {
-		t.Errorf("after the lease: %v, want io.EOF", err)
-	}
+	_, err := helper.ReadFrame(b.out, helper.MaxHelperFrame)
+	assert.ErrorIs(t, err, io.EOF, "after the lease")
 	if took := time.Since(started); took < time.Second || took > time.Minute {
 		t.Errorf("lease of a second took %v", took)
 	}
@@ -350,21 +320,16 @@ func TestMalformedInput(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := start(t)
-			if _, err := b.in.Write(input); err != nil {
-				t.Fatal(err)
-			}
-			if err := b.in.Close(); err != nil {
-				t.Fatal(err)
-			}
+			_, err := b.in.Write(input)
+			require.NoError(t, err)
+			require.NoError(t, b.in.Close())
 			var last helper.Frame
 			for {
 				f, err := helper.ReadFrame(b.out, helper.MaxHelperFrame)
 				if errors.Is(err, io.EOF) {
 					break
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				if last.Kind != helper.KindError || f.Kind != helper.KindExit && f.Kind != helper.KindDone && f.Kind != helper.KindData {
 					last = f
 				}
@@ -372,9 +337,7 @@ func TestMalformedInput(t *testing.T) {
 			if last.Kind != helper.KindError || len(last.Body) == 0 {
 				t.Errorf("last frame is %q %q, want an Error frame with a message", last.Kind, last.Body)
 			}
-			if err := b.cmd.Wait(); err == nil {
-				t.Error("helper ended with success")
-			}
+			assert.Error(t, b.cmd.Wait(), "helper ended with success")
 		})
 	}
 }
@@ -382,8 +345,55 @@ func TestMalformedInput(t *testing.T) {
 func frame(t *testing.T, kind helper.Kind, body []byte) []byte {
 	t.Helper()
 	var buf bytes.Buffer
-	if err := helper.WriteFrame(&buf, helper.Frame{Kind: kind, ID: 1, Body: body}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, helper.WriteFrame(&buf, helper.Frame{Kind: kind, ID: 1, Body: body}))
 	return buf.Bytes()
+}
+
+// TestBlockedSignals: only the helper's first thread blocks signals, because commands
+// inherit what the thread blocks that starts them.
+func TestBlockedSignals(t *testing.T) {
+	const shield = "fffffffd7ffbfeff" // all but 32 and 34, and SIGKILL and SIGSTOP, which cannot be blocked
+	for range 20 {
+		b := launch(t, binary)
+		b.setup(helper.Setup{Dir: t.TempDir()})
+		pid := fmt.Sprint(b.cmd.Process.Pid)
+		for deadline := time.Now().Add(time.Minute); ; {
+			blocked := blockedSignals(t, pid)
+			if tid, ok := holder(blocked, shield); ok {
+				require.Equal(t, pid, tid, "thread, blocked %v", blocked)
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("no thread blocks signals: %v", blocked)
+			}
+		}
+	}
+}
+
+// holder returns the thread with a mask.
+func holder(blocked map[string]string, mask string) (tid string, ok bool) {
+	for tid, m := range blocked {
+		if m == mask {
+			return tid, true
+		}
+	}
+	return "", false
+}
+
+// blockedSignals returns the mask of each thread of a process in hex.
+func blockedSignals(t *testing.T, pid string) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob("/proc/" + pid + "/task/*/status")
+	require.NoError(t, err)
+	masks := map[string]string{}
+	for _, f := range files {
+		status, err := os.ReadFile(f)
+		if err != nil {
+			continue // the thread has ended
+		}
+		_, rest, _ := strings.Cut(string(status), "\nSigBlk:")
+		mask, _, _ := strings.Cut(strings.TrimSpace(rest), "\n")
+		masks[filepath.Base(filepath.Dir(f))] = mask
+	}
+	return masks
 }

@@ -15,6 +15,8 @@ import (
 
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/helper"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 // toolCommand is a running command that may call tools.
@@ -42,13 +44,9 @@ func (a toolCommand) connect() net.Conn {
 	for deadline := time.Now().Add(20 * time.Second); errors.Is(err, syscall.EAGAIN) && time.Now().Before(deadline); {
 		conn, err = net.Dial("unix", "@"+a.socket) // too many connections were waiting
 	}
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	require.NoError(a.t, err)
 	a.t.Cleanup(func() { conn.Close() }) //nolint:errcheck // the helper may have closed it
-	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
-		a.t.Fatal(err)
-	}
+	require.NoError(a.t, conn.SetDeadline(time.Now().Add(20*time.Second)))
 	return conn
 }
 
@@ -56,12 +54,8 @@ func (a toolCommand) connect() net.Conn {
 func (a toolCommand) sendRequest(conn net.Conn, req helper.ToolRequest) {
 	a.t.Helper()
 	body, err := req.Encode()
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	if err := helper.WriteFrame(conn, helper.Frame{Kind: helper.KindToolRequest, Body: body}); err != nil {
-		a.t.Fatal(err)
-	}
+	require.NoError(a.t, err)
+	require.NoError(a.t, helper.WriteFrame(conn, helper.Frame{Kind: helper.KindToolRequest, Body: body}))
 }
 
 // readResponse reads the response.
@@ -72,9 +66,7 @@ func readResponse(t testing.TB, conn io.Reader) helper.ToolResponse {
 		t.Fatalf("frame %q, %v; want an answer", f.Kind, err)
 	}
 	got, err := helper.DecodeToolResponse(f.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return got
 }
 
@@ -91,9 +83,7 @@ func (a toolCommand) reply(n uint32, want ...string) {
 		a.t.Fatalf("request %+v, %v; want %q, and no token", req, err, want)
 	}
 	reply, err := helper.ToolResponse{Stdout: []byte("for " + want[0])}.Encode()
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	require.NoError(a.t, err)
 	a.send(helper.KindToolResponse, a.id, helper.WithRequestNumber(n, reply))
 }
 
@@ -116,13 +106,9 @@ func TestInvalidToolClients(t *testing.T) {
 	a := startToolCommand(b)
 	a.ping(1)
 	good, err := helper.ToolRequest{Token: a.token, Args: []string{"x"}}.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	huge, err := helper.ToolRequest{Token: "none", Stdin: make([]byte, env.MaxToolRequest)}.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for name, sent := range map[string][]byte{
 		"garbage":       []byte("GET / HTTP/1.1\r\nHost: helper\r\n\r\n"),
 		"length zero":   {0, 0, 0, 0},
@@ -140,9 +126,8 @@ func TestInvalidToolClients(t *testing.T) {
 		if got := readResponse(t, conn); got.ExitCode != 1 || !strings.HasPrefix(string(got.Stderr), "mini-tool: ") || len(got.Stdout) > 0 {
 			t.Errorf("%s: answer %+v", name, got)
 		}
-		if _, err := conn.Read(make([]byte, 1)); err == nil {
-			t.Errorf("%s: the connection is still open", name)
-		}
+		_, err := conn.Read(make([]byte, 1))
+		assert.Error(t, err, "%s: the connection is still open", name)
 	}
 	a.ping(2)
 	// Far more than the maximum number of pending connections, all silent or
@@ -158,12 +143,8 @@ func TestInvalidToolClients(t *testing.T) {
 	a.ping(3)
 	conn := a.connect()
 	a.sendRequest(conn, helper.ToolRequest{Token: a.token, Args: []string{"wait"}})
-	if f := a.next(); f.Kind != helper.KindToolRequest {
-		t.Fatalf("frame %q", f.Kind)
-	}
-	if err := conn.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.Equal(t, helper.KindToolRequest, a.next().Kind, "frame")
+	require.NoError(t, conn.Close())
 	if f := a.next(); f.Kind != helper.KindToolCancel || string(f.Body) != string(helper.WithRequestNumber(4, nil)) {
 		t.Errorf("frame %q with %q, want the cancellation of request 4", f.Kind, f.Body)
 	}
@@ -175,9 +156,7 @@ func TestInvalidToolClients(t *testing.T) {
 	// rejected.
 	conn = a.connect()
 	a.sendRequest(conn, helper.ToolRequest{Token: a.token, Args: []string{"wait"}})
-	if f := a.next(); f.Kind != helper.KindToolRequest {
-		t.Fatalf("frame %q", f.Kind)
-	}
+	require.Equal(t, helper.KindToolRequest, a.next().Kind, "frame")
 	a.send(helper.KindCancel, a.id, nil)
 	if got := readResponse(t, conn); got.ExitCode != 1 || !strings.Contains(string(got.Stderr), "over") {
 		t.Errorf("at the end: %+v", got)
@@ -201,14 +180,10 @@ func TestUnreadResponse(t *testing.T) {
 	b.setup(helper.Setup{})
 	a := startToolCommand(b)
 	large, err := helper.ToolResponse{Stdout: make([]byte, env.MaxToolResponse)}.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for n := range uint32(helper.MaxToolRequests) {
 		a.sendRequest(a.connect(), helper.ToolRequest{Token: a.token, Args: []string{"much"}})
-		if f := a.next(); f.Kind != helper.KindToolRequest {
-			t.Fatalf("frame %q", f.Kind)
-		}
+		require.Equal(t, helper.KindToolRequest, a.next().Kind, "frame")
 		a.send(helper.KindToolResponse, a.id, helper.WithRequestNumber(n+1, large))
 	}
 	a.ping(helper.MaxToolRequests + 1)
@@ -324,9 +299,7 @@ func TestCancelNested(t *testing.T) {
 	if e, _ := b.waitExit(inner); !e.Cancelled || e.OuterEnded {
 		t.Errorf("exit is %+v", e)
 	}
-	if err := os.WriteFile(over, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(over, nil, 0o600))
 	if e, out := b.waitExit(outer); e.ExitCode != 0 || string(out) != "on\n" {
 		t.Errorf("exit is %+v, output %q", e, out)
 	}

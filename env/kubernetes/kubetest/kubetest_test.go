@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	v1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,6 +16,8 @@ import (
 
 	"github.com/minibench/mini/env/docker/dockertest"
 	"github.com/minibench/mini/env/kubernetes/kubetest"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 const timeout = 3 * time.Minute
@@ -35,9 +38,7 @@ const sleep = "exec sleep 1000"
 func create(t *testing.T, c *kubetest.Cluster, pod *v1.Pod) *v1.Pod {
 	t.Helper()
 	created, err := c.Client.CoreV1().Pods(c.Namespace).Create(t.Context(), pod, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return created
 }
 
@@ -59,9 +60,7 @@ func waitFor(t *testing.T, c *kubetest.Cluster, name string, condition func(*v1.
 func watchPod(t *testing.T, c *kubetest.Cluster, name string, condition func(*v1.Pod) bool) []*v1.Pod {
 	t.Helper()
 	w, err := c.Client.CoreV1().Pods(c.Namespace).Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + name})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer w.Stop()
 	var history []*v1.Pod
 	deadline := time.After(timeout)
@@ -118,17 +117,13 @@ func TestStatus(t *testing.T) {
 		t.Errorf("killed: %+v", p.Status)
 	}
 	noContainers(t, c)
-	if n := c.RequestCount()["create pods"]; n != 1 {
-		t.Errorf("%d requests to create pods, want 1", n)
-	}
+	assert.Equal(t, 1, c.RequestCount()["create pods"], "requests to create pods")
 }
 
 func get(t *testing.T, c *kubetest.Cluster, name string) *v1.Pod {
 	t.Helper()
 	p, err := c.Client.CoreV1().Pods(c.Namespace).Get(t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return p
 }
 
@@ -186,9 +181,7 @@ func TestImageMissing(t *testing.T) {
 	}
 	all := strings.Join(reasons, "\n")
 	for _, want := range []string{`Back-off pulling image "mini-does-not-exist:1"`, `failed to pull and unpack image "mini-does-not-exist:1"`, ": not found"} {
-		if !strings.Contains(all, want) {
-			t.Errorf("no %q in %s", want, all)
-		}
+		assert.Contains(t, all, want)
 	}
 }
 
@@ -198,14 +191,12 @@ func TestQuota(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "few"},
 		Spec:       v1.ResourceQuotaSpec{Hard: v1.ResourceList{v1.ResourcePods: resource.MustParse("1")}},
 	}
-	if _, err := c.Client.CoreV1().ResourceQuotas(c.Namespace).Create(t.Context(), quota, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := c.Client.CoreV1().ResourceQuotas(c.Namespace).Create(t.Context(), quota, metav1.CreateOptions{})
+	require.NoError(t, err)
 	pods := c.Client.CoreV1().Pods(c.Namespace)
 	dryRun := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
-	if _, err := pods.Create(t.Context(), newPod(t, "dry", sleep), dryRun); err != nil {
-		t.Fatal(err)
-	}
+	_, err = pods.Create(t.Context(), newPod(t, "dry", sleep), dryRun)
+	require.NoError(t, err)
 	if _, err := pods.Get(t.Context(), "dry", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the dry run has created the pod: %v", err)
 	}
@@ -240,14 +231,11 @@ func TestDelete(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := kubetest.New(t)
 			owner, err := c.Client.CoreV1().ConfigMaps(c.Namespace).Create(t.Context(), &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "run"}}, metav1.CreateOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			owners := []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "run", UID: owner.UID}}
 			policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: "deny", OwnerReferences: owners}}
-			if _, err := c.Client.NetworkingV1().NetworkPolicies(c.Namespace).Create(t.Context(), policy, metav1.CreateOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			_, err = c.Client.NetworkingV1().NetworkPolicies(c.Namespace).Create(t.Context(), policy, metav1.CreateOptions{})
+			require.NoError(t, err)
 			pod := newPod(t, "p", sleep)
 			pod.OwnerReferences = owners
 			startPod(t, c, pod)
@@ -256,13 +244,9 @@ func TestDelete(t *testing.T) {
 				t.Fatal("no container runs")
 			}
 			w, err := c.Client.CoreV1().Pods(c.Namespace).Watch(t.Context(), metav1.ListOptions{LabelSelector: "app=p"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer w.Stop()
-			if err := remove(t, c); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, remove(t, c))
 			for e := range w.ResultChan() {
 				if e.Type == "DELETED" {
 					if last, ok := e.Object.(*v1.Pod); name == "disruption" && (!ok || condition(last, v1.DisruptionTarget).Reason != "PreemptionByScheduler") {
@@ -272,13 +256,9 @@ func TestDelete(t *testing.T) {
 				}
 			}
 			_, err = c.Client.NetworkingV1().NetworkPolicies(c.Namespace).Get(t.Context(), "deny", metav1.GetOptions{})
-			if gone := apierrors.IsNotFound(err); gone != (name == "owner") {
-				t.Errorf("policy of the owner: %v", err)
-			}
+			assert.Equal(t, name == "owner", apierrors.IsNotFound(err), "policy of the owner: %v", err)
 			get(t, c, "other")
-			if err := c.Client.CoreV1().Pods(c.Namespace).Delete(t.Context(), "other", metav1.DeleteOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, c.Client.CoreV1().Pods(c.Namespace).Delete(t.Context(), "other", metav1.DeleteOptions{}))
 			noContainers(t, c)
 		})
 	}
@@ -327,9 +307,7 @@ func TestDown(t *testing.T) {
 	c := kubetest.New(t)
 	startPod(t, c, newPod(t, "p", sleep))
 	w, err := c.Client.CoreV1().Pods(c.Namespace).Watch(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer w.Stop()
 	c.SetDown(true)
 	for range w.ResultChan() {
@@ -340,4 +318,12 @@ func TestDown(t *testing.T) {
 	}
 	c.SetDown(false)
 	get(t, c, "p")
+}
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m,
+		// The pings of a WebSocket end up to five seconds after it.
+		goleak.IgnoreTopFunction("k8s.io/client-go/tools/remotecommand.(*heartbeat).start"),
+		// A SPDY connection reports for a second that it was closed before.
+		goleak.IgnoreTopFunction("github.com/moby/spdystream.(*Connection).shutdown"))
 }

@@ -4,15 +4,26 @@ package kubetest_test
 
 import (
 	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/remotecommand"
+	"k8s.io/client-go/util/exec"
 
 	"github.com/minibench/mini/env/kubernetes/kubetest"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 // output runs a script in a pod.
@@ -47,9 +58,8 @@ func addConfigMaps(t *testing.T, c *kubetest.Cluster, pod *v1.Pod) {
 		"bytes": {BinaryData: map[string][]byte{"b": {0, 255}, "not-an-item": {1}}},
 	} {
 		m.Name = name
-		if _, err := c.Client.CoreV1().ConfigMaps(c.Namespace).Create(t.Context(), m, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := c.Client.CoreV1().ConfigMaps(c.Namespace).Create(t.Context(), m, metav1.CreateOptions{})
+		require.NoError(t, err)
 		p := &v1.ConfigMapProjection{LocalObjectReference: v1.LocalObjectReference{Name: name}}
 		if name == "bytes" {
 			p.Items = []v1.KeyToPath{{Key: "b", Path: "c"}}
@@ -93,9 +103,7 @@ func TestPodFields(t *testing.T) {
 		"df -B1 --output=size /memory | tail -1":                                                        "8388608",
 		"cat /sys/fs/cgroup/memory/memory.limit_in_bytes /sys/fs/cgroup/memory.max 2>/dev/null || true": "67108864",
 	} {
-		if got := output(t, c, "p", script); got != want {
-			t.Errorf("%s\ngot  %q\nwant %q", script, got, want)
-		}
+		assert.Equal(t, want, output(t, c, "p", script), "%s", script)
 	}
 }
 
@@ -121,9 +129,7 @@ func TestInitContainer(t *testing.T) {
 			if p.Status.Phase != tt.phase || p.Status.InitContainerStatuses[0].State.Terminated == nil {
 				t.Errorf("%+v", p.Status)
 			}
-			if err := c.Client.CoreV1().Pods(c.Namespace).Delete(t.Context(), "p", metav1.DeleteOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, c.Client.CoreV1().Pods(c.Namespace).Delete(t.Context(), "p", metav1.DeleteOptions{}))
 			noContainers(t, c)
 		})
 	}
@@ -156,5 +162,146 @@ func TestNotStarted(t *testing.T) {
 	p := waitFor(t, c, "command", ended)
 	if end := p.Status.ContainerStatuses[0].State.Terminated; end.Reason != "StartError" || end.ExitCode != 128 {
 		t.Errorf("command: %+v", end)
+	}
+}
+
+// transports are the ways of client-go to run a command.
+var transports = map[string]func(t *testing.T, c *kubetest.Cluster, name string, o *v1.PodExecOptions) remotecommand.Executor{
+	"websocket": func(t *testing.T, c *kubetest.Cluster, name string, o *v1.PodExecOptions) remotecommand.Executor {
+		e, err := remotecommand.NewWebSocketExecutor(c.REST, http.MethodGet, execURL(t, c, name, o))
+		require.NoError(t, err)
+		return e
+	},
+	"spdy": func(t *testing.T, c *kubetest.Cluster, name string, o *v1.PodExecOptions) remotecommand.Executor {
+		client, err := kubernetes.NewForConfig(c.REST)
+		require.NoError(t, err)
+		e, err := remotecommand.NewSPDYExecutor(c.REST, http.MethodPost, client.CoreV1().RESTClient().Post().
+			Resource("pods").Namespace(c.Namespace).Name(name).SubResource("exec").VersionedParams(o, scheme.ParameterCodec).URL())
+		require.NoError(t, err)
+		return e
+	},
+}
+
+func execURL(t *testing.T, c *kubetest.Cluster, name string, o *v1.PodExecOptions) string {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(c.REST)
+	require.NoError(t, err)
+	return client.CoreV1().RESTClient().Get().Resource("pods").Namespace(c.Namespace).Name(name).
+		SubResource("exec").VersionedParams(o, scheme.ParameterCodec).URL().String()
+}
+
+// eachTransport runs a test with both.
+func eachTransport(t *testing.T, c *kubetest.Cluster, test func(t *testing.T, run func(ctx context.Context, pod string, stdin io.Reader, stdout, stderr io.Writer, command ...string) error)) {
+	for name, transport := range transports {
+		t.Run(name, func(t *testing.T) {
+			test(t, func(ctx context.Context, pod string, stdin io.Reader, stdout, stderr io.Writer, command ...string) error {
+				o := &v1.PodExecOptions{Command: command, Stdin: stdin != nil, Stdout: stdout != nil, Stderr: stderr != nil}
+				return transport(t, c, pod, o).StreamWithContext(ctx, remotecommand.StreamOptions{Stdin: stdin, Stdout: stdout, Stderr: stderr})
+			})
+		})
+	}
+}
+
+func TestExec(t *testing.T) {
+	c := kubetest.New(t)
+	startPod(t, c, newPod(t, "p", sleep))
+	content := make([]byte, 5<<20)
+	_, _ = rand.Read(content)
+	eachTransport(t, c, func(t *testing.T, run func(context.Context, string, io.Reader, io.Writer, io.Writer, ...string) error) {
+		ctx, cancel := context.WithTimeout(t.Context(), timeout)
+		defer cancel()
+		var stdout, stderr bytes.Buffer
+		if err := run(ctx, "p", bytes.NewReader(content), &stdout, &stderr, "cat"); err != nil {
+			t.Fatalf("cat: %v: %s", err, &stderr)
+		}
+		if !bytes.Equal(stdout.Bytes(), content) {
+			t.Errorf("cat: %d bytes came back of %d, or others", stdout.Len(), len(content))
+		}
+
+		stdout.Reset()
+		err := run(ctx, "p", nil, &stdout, &stderr, "bash", "-c", "echo out; echo error >&2; exit 7")
+		var exit exec.CodeExitError
+		if !errors.As(err, &exit) || exit.Code != 7 || stdout.String() != "out\n" || stderr.String() != "error\n" {
+			t.Errorf("error %v, stdout %q, stderr %q", err, &stdout, &stderr)
+		}
+
+		// The command ends while stdin is open and full.
+		stdin, writer := io.Pipe()
+		go func() {
+			for err := error(nil); err == nil; {
+				_, err = writer.Write(content)
+			}
+		}()
+		stdout.Reset()
+		if err := run(ctx, "p", stdin, &stdout, nil, "head", "-c", "1000000"); err != nil || stdout.Len() != 1_000_000 {
+			t.Errorf("head: error %v, %d bytes", err, stdout.Len())
+		}
+		_ = stdin.Close() // never fails
+	})
+	counts := c.RequestCount()
+	if counts["get pods/exec"] != 3 || counts["create pods/exec"] != 3 {
+		t.Errorf("requests: %v", counts)
+	}
+}
+
+func TestExecErrors(t *testing.T) {
+	c := kubetest.New(t)
+	startPod(t, c, newPod(t, "p", sleep))
+	startPod(t, c, newPod(t, "ended", sleep))
+	c.KillContainer("ended")
+	c.SetPending(func(*v1.Pod) (string, string) { return v1.PodReasonUnschedulable, "no nodes" })
+	create(t, c, newPod(t, "pending", sleep))
+	eachTransport(t, c, func(t *testing.T, run func(context.Context, string, io.Reader, io.Writer, io.Writer, ...string) error) {
+		for pod, want := range map[string]string{
+			"absent":  `pods "absent" not found`,
+			"ended":   `container not found ("main")`,
+			"pending": "pod pending does not have a host assigned",
+		} {
+			assert.ErrorContains(t, run(t.Context(), pod, nil, io.Discard, nil, "true"), want, "%s", pod)
+		}
+		c.SetDown(true)
+		defer c.SetDown(false)
+		assert.ErrorContains(t, run(t.Context(), "p", nil, io.Discard, nil, "true"), "the API server is down", "down")
+	})
+}
+
+// TestCut cuts streams and kills containers while commands run.
+func TestCut(t *testing.T) {
+	c := kubetest.New(t)
+	tests := map[string]func(pod string){
+		"cut":    func(string) { c.CutStreams() },
+		"kill":   c.KillContainer,
+		"delete": func(pod string) { c.Disrupt(pod, "DeletionByTaintManager") },
+	}
+	for name, cut := range tests {
+		t.Run(name, func(t *testing.T) {
+			eachTransport(t, c, func(t *testing.T, run func(context.Context, string, io.Reader, io.Writer, io.Writer, ...string) error) {
+				pod := strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-"))
+				startPod(t, c, newPod(t, pod, sleep))
+				ctx, cancel := context.WithTimeout(t.Context(), timeout)
+				defer cancel()
+				stdin, writer := io.Pipe()
+				defer writer.Close()
+				reader, stdout := io.Pipe()
+				ended := make(chan error, 1)
+				go func() { ended <- run(ctx, pod, stdin, stdout, nil, "cat") }()
+				echo := make([]byte, 5)
+				_, err := writer.Write([]byte("hello"))
+				require.NoError(t, err)
+				if _, err := io.ReadFull(reader, echo); err != nil || string(echo) != "hello" {
+					t.Fatalf("echo %q: %v", echo, err)
+				}
+				cut(pod)
+				select {
+				case err := <-ended:
+					t.Logf("error %v", err) // it may be nil: a lost stream looks like an end
+				case <-time.After(timeout):
+					t.Fatal("the stream goes on")
+				}
+				if ctx.Err() != nil {
+					t.Error(ctx.Err())
+				}
+			})
+		})
 	}
 }

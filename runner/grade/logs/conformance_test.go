@@ -13,7 +13,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/minibench/mini/internal/assert"
 	"github.com/minibench/mini/internal/corpustest"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/runner/grade/logs"
 )
 
@@ -50,28 +52,20 @@ func TestConformance(t *testing.T) {
 
 func checkCase(t *testing.T, file string) {
 	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var want conformanceCase
-	if err := json.Unmarshal(data, &want); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(data, &want))
 	want.Parser = gocmp.Or(want.Parser, filepath.Base(filepath.Dir(file)))
 	raw, err := os.ReadFile(strings.TrimSuffix(file, ".json") + ".log")
 	if errors.Is(err, fs.ErrNotExist) {
 		corpustest.SkipOrFail(t, "the corpus lacks its log")
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	text, err := logs.Decode(raw)
 	if want.Raises != nil && errors.Is(err, logs.ErrNotUTF8) {
 		return
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if want.SliceMarkers {
 		parts := strings.Split(text, ">>>>> Start Test Output")
 		if len(parts) < 2 {
@@ -91,9 +85,7 @@ func checkCase(t *testing.T, file string) {
 		}
 		return
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	got := make([][2]string, 0, tests.Len())
 	for name, s := range tests.All() {
 		got = append(got, [2]string{name, string(s)})
@@ -101,7 +93,5 @@ func checkCase(t *testing.T, file string) {
 	if want.Entries == nil {
 		want.Entries = [][2]string{}
 	}
-	if diff := cmp.Diff(want.Entries, got); diff != "" {
-		t.Errorf("tests (-want +got):\n%.3000s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff(want.Entries, got), "tests (-want +got)")
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/runner/grade/logs"
 )
 
@@ -16,9 +18,7 @@ import (
 func cpuTime(t *testing.T) time.Duration {
 	t.Helper()
 	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
@@ -60,7 +60,6 @@ func TestNamesAreBounded(t *testing.T) {
 	for i := range 1 << 13 {
 		b.WriteString(" ✔ " + strings.Repeat("x", i%7) + string(rune('a'+i%26)) + "\n")
 	}
-	if _, err := logs.Parse("parse_log_phpunit", b.String(), logs.InstanceInfo{}); err == nil {
-		t.Error("a log makes any length of names")
-	}
+	_, err := logs.Parse("parse_log_phpunit", b.String(), logs.InstanceInfo{})
+	assert.Error(t, err, "a log makes any length of names")
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/runner/grade/logs"
 )
 
@@ -127,9 +127,7 @@ func checkTests(t *testing.T, c parserCase, of logs.InstanceInfo) {
 		}
 		return
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	got := []string{}
 	for name, s := range tests.All() {
 		got = append(got, name+"="+string(s))
@@ -137,15 +135,12 @@ func checkTests(t *testing.T, c parserCase, of logs.InstanceInfo) {
 			t.Errorf("Get(%q) is %q, %v", name, again, ok)
 		}
 	}
-	if diff := cmp.Diff(c.want, got); diff != "" {
-		t.Errorf("tests (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, c.want, got, "tests")
 }
 
 func TestUnknownParser(t *testing.T) {
-	if _, err := logs.Parse("parse_log_none", "", logs.InstanceInfo{}); !errors.Is(err, logs.ErrUnknownParser) {
-		t.Errorf("the error is %v, want ErrUnknownParser", err)
-	}
+	_, err := logs.Parse("parse_log_none", "", logs.InstanceInfo{})
+	assert.ErrorIs(t, err, logs.ErrUnknownParser)
 	if logs.IsKnown("parse_log_none") || !logs.IsKnown("parse_log_pytest") || len(logs.Names()) != 57 {
 		t.Errorf("%d parsers are known, want 57", len(logs.Names()))
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/runner/grade/savedlogs"
 )
 
@@ -17,18 +17,14 @@ func tree(t testing.TB, names ...string) {
 	t.Helper()
 	for _, name := range names {
 		link, target, isLink := strings.Cut(name, " -> ")
-		if err := os.MkdirAll(filepath.Dir(link), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(link), 0o700))
 		var err error
 		if isLink {
 			err = os.Symlink(target, link)
 		} else {
 			err = os.WriteFile(name, []byte(name), 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 }
 
@@ -62,15 +58,11 @@ func TestFind(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "ID")
-			if err := os.Mkdir(dir, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.Mkdir(dir, 0o700))
 			t.Chdir(dir)
 			tree(t, tt.files...)
 			found, err := savedlogs.FindLogs(strings.Fields(tt.paths))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			var got []string
 			for _, f := range found.Folders {
 				path := filepath.ToSlash(f.Path)
@@ -82,9 +74,7 @@ func TestFind(t *testing.T) {
 			for _, s := range found.Skipped {
 				got = append(got, "!"+filepath.ToSlash(s.Path))
 			}
-			if diff := cmp.Diff(tt.want, strings.Join(got, " ")); diff != "" {
-				t.Errorf("found (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, tt.want, strings.Join(got, " "), "found")
 		})
 	}
 }
@@ -96,9 +86,7 @@ func TestFindUnreadable(t *testing.T) {
 	tree(t, "x/b/test_output.txt", "x/z/test_output.txt")
 	at, err := os.OpenRoot("x/b")
 	for range 25 {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		name, above := strings.Repeat("n", 200), at
 		if err = above.Mkdir(name, 0o700); err == nil {
 			at, err = above.OpenRoot(name)
@@ -108,16 +96,12 @@ func TestFindUnreadable(t *testing.T) {
 	if err == nil {
 		err = at.Close()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	found, err := savedlogs.FindLogs([]string{"x"})
 	if err != nil || len(found.Folders) != 2 || len(found.Skipped) != 1 || !strings.HasPrefix(found.Skipped[0].Path, "x/b/nnn") {
 		t.Fatalf("%d folders, %d skipped, %v", len(found.Folders), len(found.Skipped), err)
 	}
-	if got := found.Skipped[0].Reason; got != "file name too long" {
-		t.Errorf("the reason is %q", got)
-	}
+	assert.Equal(t, "file name too long", found.Skipped[0].Reason, "the reason")
 	if _, err := savedlogs.FindLogs([]string{"x/b/" + strings.Repeat("n", 200)}); !errors.Is(err, savedlogs.ErrNoLogs) || !strings.Contains(err.Error(), "file name too long") {
 		t.Errorf("of nothing else: %v", err)
 	}
@@ -141,10 +125,6 @@ func TestFindNothing(t *testing.T) {
 		t.Errorf("error %v, want ErrNoLogs", err)
 	}
 	found, err := savedlogs.FindLogs([]string{"x"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{filepath.Join("x", "b"), filepath.Join("x", "c")}, found.WithoutLog); diff != "" {
-		t.Errorf("without a log (-want +got):\n%s", diff)
-	}
+	require.NoError(t, err)
+	assert.Equal(t, []string{filepath.Join("x", "b"), filepath.Join("x", "c")}, found.WithoutLog, "without a log")
 }

@@ -16,7 +16,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/minibench/mini/internal/assert"
 	"github.com/minibench/mini/internal/logfile"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/runner/grade"
 	"github.com/minibench/mini/runner/grade/savedlogs"
 )
@@ -49,30 +51,23 @@ func put(t testing.TB, text string, elements ...string) {
 	if strings.HasSuffix(path, ".gz") {
 		text = packed(t, text)
 	}
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)))
 }
 
 func packed(t testing.TB, text string) string {
 	t.Helper()
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
-	if _, err := w.Write([]byte(text)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.Write([]byte(text))
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
 	return b.String()
 }
 
 func find(t testing.TB, dir string) savedlogs.SearchResult {
 	t.Helper()
 	found, err := savedlogs.FindLogs([]string{dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return found
 }
 
@@ -108,9 +103,7 @@ func TestGrade(t *testing.T) {
 			}
 			if name == "not packed" { // a folder instead of the log
 				put(t, "x", dir, "a", "test_output.txt")
-				if err := os.Remove(filepath.Join(dir, "a", "test_output.txt")); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, os.Remove(filepath.Join(dir, "a", "test_output.txt")))
 				if err := os.Symlink("test_output.txt.gz", filepath.Join(dir, "a", "test_output.txt")); err != nil {
 					t.Skip(err)
 				}
@@ -121,16 +114,12 @@ func TestGrade(t *testing.T) {
 			for r := range (savedlogs.Grader{}).Grade(t.Context(), found.Folders, rows.TestSpecs) {
 				n++
 				data, err := json.Marshal(r.Line(rows))
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				if r.Class() != tt.class || !strings.Contains(string(data), tt.want) {
 					t.Errorf("%s, want %s with %s", data, tt.class, tt.want)
 				}
 			}
-			if n != 1 {
-				t.Errorf("%d results", n)
-			}
+			assert.Equal(t, 1, n, "results")
 		})
 	}
 }
@@ -156,14 +145,10 @@ func TestGradeKeepsTheOrder(t *testing.T) {
 		if want := fmt.Sprintf("a-%d", i); r.InstanceID != want || r.Verdict.InstanceID != want {
 			t.Fatalf("result %d is of %s, with the verdict on %s", i, r.InstanceID, r.Verdict.InstanceID)
 		}
-		if r.Verdict.Report.Resolved != (i%3 != 0) {
-			t.Errorf("%s: resolved %t", r.InstanceID, r.Verdict.Report.Resolved)
-		}
+		assert.Equal(t, i%3 != 0, r.Verdict.Report.Resolved, "%s: resolved", r.InstanceID)
 		i++
 	}
-	if i != 500 {
-		t.Errorf("%d results, want 500", i)
-	}
+	assert.Equal(t, 500, i, "results")
 }
 
 // If the caller stops the iteration or ctx ends, no goroutine is left, which goleak checks at the
@@ -194,14 +179,10 @@ func TestGradeBoundsMemory(t *testing.T) {
 	found := find(t, dir)
 	n := 0
 	for r := range (savedlogs.Grader{Workers: 4, MaxMemory: 4000, MaxLogSize: 15_000}).Grade(t.Context(), found.Folders, rubrics(found, pytest)) {
-		if tooLong := len(good)+1000*n > 15_000; tooLong != errors.Is(r.Err, logfile.ErrTooLong) {
-			t.Errorf("%s: error %v", r.InstanceID, r.Err)
-		}
+		assert.Equal(t, errors.Is(r.Err, logfile.ErrTooLong), len(good)+1000*n > 15_000, "%s: error %v", r.InstanceID, r.Err)
 		n++
 	}
-	if n != 20 {
-		t.Errorf("%d results, want 20", n)
-	}
+	assert.Equal(t, 20, n, "results")
 }
 
 func TestTotals(t *testing.T) {

@@ -1,13 +1,17 @@
 package savedlogs_test
 
 import (
+	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/corpustest"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/runner/grade"
 	"github.com/minibench/mini/runner/grade/savedlogs"
 )
@@ -51,16 +55,12 @@ func TestReadRows(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			want := grade.TestSpec{
 				InstanceID: "a", Parser: "parse_log_pytest", EvalType: grade.PassAndFail,
 				FailToPass: []string{"t"}, PassToPass: []string{},
 			}
-			if diff := cmp.Diff(want, rows.TestSpecs["a"]); diff != "" {
-				t.Errorf("rubric (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, want, rows.TestSpecs["a"], "rubric")
 			if len(rows.Unknown) != 1 || rows.Unknown[0] != "b" || len(rows.Editions) != len(tt.sets) {
 				t.Errorf("unknown %v, %d editions", rows.Unknown, len(rows.Editions))
 			}
@@ -70,10 +70,65 @@ func TestReadRows(t *testing.T) {
 
 func TestReadRowsThatCannotBeGraded(t *testing.T) {
 	rows, err := savedlogs.ReadRows(t.Context(), sources(`"repo":"swesmith/x","FAIL_TO_PASS":["t"]`), []string{"a"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if err := rows.Ungradable["a"]; !errors.Is(err, grade.ErrNotGradable) || len(rows.TestSpecs) != 0 {
 		t.Errorf("error %v, %d rubrics", err, len(rows.TestSpecs))
 	}
+}
+
+// official opens all official datasets that are present on this machine.
+func official(t testing.TB) (all []datasets.Source) {
+	t.Helper()
+	dir := corpustest.RealData(t, "swebench")
+	for _, name := range []string{"verified", "lite", "multilingual", "multimodal-dev"} {
+		src, err := datasets.Local(filepath.Join(dir, name+".jsonl.gz"), "")
+		require.NoError(t, err)
+		all = append(all, src)
+	}
+	return all
+}
+
+// TestOfficialLogs compares verdicts with those of the official harness, which wrote the logs.
+func TestOfficialLogs(t *testing.T) {
+	dir := corpustest.RealData(t, "eval-logs")
+	found := find(t, dir)
+	rows, err := savedlogs.ReadRows(t.Context(), official(t), found.IDs())
+	require.NoError(t, err)
+	if len(rows.Unknown)+len(rows.Ungradable) > 0 {
+		t.Fatalf("unknown %v, not gradable %v", rows.Unknown, rows.Ungradable)
+	}
+	equal := 0
+	for r := range (savedlogs.Grader{}).Grade(t.Context(), found.Folders, rows.TestSpecs) {
+		data, err := os.ReadFile(filepath.Join(r.Path, "report.json"))
+		require.NoError(t, err)
+		var report map[string]struct {
+			Resolved bool `json:"resolved"`
+		}
+		require.NoError(t, json.Unmarshal(data, &report))
+		if r.Err == nil && r.Verdict.Report.Resolved == report[r.InstanceID].Resolved {
+			equal++
+		} else {
+			t.Errorf("%s: %s (error %v), the report has %t", r.Path, r.Class(), r.Err, report[r.InstanceID].Resolved)
+		}
+	}
+	t.Logf("%d of %d verdicts equal the report's", equal, len(found.Folders))
+	if equal < 103 {
+		t.Errorf("%d verdicts equal, want 103", equal)
+	}
+}
+
+// BenchmarkGrade grades the compressed real logs.
+func BenchmarkGrade(b *testing.B) {
+	dir := corpustest.RealData(b, "eval-logs")
+	found := find(b, dir)
+	rows, err := savedlogs.ReadRows(b.Context(), official(b), found.IDs())
+	require.NoError(b, err)
+	var bytes int64
+	for b.Loop() {
+		bytes = 0
+		for r := range (savedlogs.Grader{}).Grade(b.Context(), found.Folders, rows.TestSpecs) {
+			bytes += r.Bytes
+		}
+	}
+	b.SetBytes(bytes)
 }

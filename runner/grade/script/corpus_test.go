@@ -15,7 +15,9 @@ import (
 
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/datasets/specs"
+	"github.com/minibench/mini/internal/assert"
 	"github.com/minibench/mini/internal/corpustest"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/runner/grade/script"
 )
 
@@ -59,17 +61,13 @@ func TestCorpusScripts(t *testing.T) {
 			if errors.Is(err, fs.ErrNotExist) {
 				corpustest.SkipOrFail(t, "the corpus lacks its script")
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			row, err := os.ReadFile(filepath.Join(dir, name+".row.eval_script.sh"))
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				t.Fatal(err)
 			}
 			s, err := script.For(c.instance(string(row)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if diff := cmp.Diff(string(want), s.Text); diff != "" || s.Generated != (len(row) == 0) {
 				t.Errorf("generated: %v; (-official +ours)\n%s", s.Generated, diff)
 			}
@@ -91,21 +89,15 @@ func generated(t *testing.T, c scriptCase, want string) {
 	}
 	s, err := script.For(c.instance(""))
 	if strings.Contains(c.Dataset, "Multimodal") {
-		if !errors.Is(err, script.ErrNoScript) {
-			t.Errorf("error %v, want ErrNoScript", err)
-		}
+		assert.ErrorIs(t, err, script.ErrNoScript)
 		return
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if diff := cmp.Diff(want, s.Text); diff != "" || !s.Generated {
 		t.Errorf("generated: %v; (-official +ours)\n%s", s.Generated, diff)
 	}
 	if c.V4.Directives != nil {
-		if diff := cmp.Diff(c.V4.Directives, script.Directives(c.Repo, c.TestPatch)); diff != "" {
-			t.Errorf("directives (-official +ours)\n%s", diff)
-		}
+		assert.NoDiff(t, cmp.Diff(c.V4.Directives, script.Directives(c.Repo, c.TestPatch)), "directives (-official +ours)")
 	}
 	if c.Modified != nil {
 		if changed, _ := script.PatchFiles(c.TestPatch); !slices.Equal(c.Modified, changed) {
@@ -201,7 +193,59 @@ func readJSON(t *testing.T, path string, into any) {
 	if err == nil {
 		err = json.Unmarshal(data, into)
 	}
-	if err != nil {
-		t.Fatal(err)
+	require.NoError(t, err)
+}
+
+// TestOfficialRows compares the script of every row with the one generated from the tables. The
+// number of equal scripts shows how good the generated scripts of rows without one are.
+func TestOfficialRows(t *testing.T) {
+	for _, set := range []struct {
+		file string
+		rows int
+		same int // minimum number of equal scripts; exceptions in the tables may add more
+	}{
+		{"verified.jsonl.gz", 500, 498},
+		{"lite.jsonl.gz", 300, 300},
+		{"lite-dev.parquet", 23, 23},
+		{"multilingual.jsonl.gz", 300, 298},
+	} {
+		t.Run(set.file, func(t *testing.T) {
+			rows := officialRows(t, set.file)
+			same := 0
+			for _, in := range rows {
+				own, err := script.For(in)
+				if err != nil {
+					t.Errorf("%s: %v", in.ID, err)
+				}
+				if own.Generated {
+					t.Errorf("%s: the row's own script was not taken", in.ID)
+				}
+				assert.Equal(t, datasets.OfficialImage(in.ID), in.Image, "%s: the image", in.ID)
+				in.EvalScript = ""
+				made, err := script.For(in)
+				switch {
+				case err != nil:
+					t.Errorf("%s: %v", in.ID, err)
+				case made.Text == own.Text:
+					same++
+				default:
+					t.Logf("%s differs from the row's own script", in.ID)
+				}
+			}
+			t.Logf("%-24s %3d of %3d generated scripts equal the row's own", set.file, same, len(rows))
+			if len(rows) != set.rows || same < set.same {
+				t.Errorf("%d rows with %d equal scripts, want %d with at least %d", len(rows), same, set.rows, set.same)
+			}
+		})
 	}
+}
+
+// officialRows reads one of the official datasets, if present on this machine.
+func officialRows(t *testing.T, file string) []datasets.Instance {
+	t.Helper()
+	src, err := datasets.Local(corpustest.RealData(t, "swebench/"+file), "")
+	require.NoError(t, err)
+	loaded, err := datasets.Load(t.Context(), []datasets.Source{src}, datasets.AllRows)
+	require.NoError(t, err)
+	return loaded.Instances
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/runner/grade/script"
 )
 
@@ -38,9 +40,7 @@ func TestRowsOwn(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			s, err := script.For(datasets.Instance{ID: "a__b-1", EvalScript: test.row})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if diff := cmp.Diff(test.want, s.Text); diff != "" || s.Generated {
 				t.Errorf("generated: %v; (-want +got)\n%s", s.Generated, diff)
 			}
@@ -148,9 +148,7 @@ git checkout b4c0 tests/a/test_x.py && rm -f tests/data.json
 			for _, row := range []string{"", " \n"} { // both mean no script
 				test.in.EvalScript = row
 				s, err := script.For(test.in)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				if diff := cmp.Diff(begin+strings.ReplaceAll(test.want, "PATCH", testPatch), s.Text); diff != "" || !s.Generated {
 					t.Errorf("generated: %v; (-want +got)\n%s", s.Generated, diff)
 				}
@@ -194,9 +192,7 @@ func TestAssets(t *testing.T) {
 		"patch":[{"path":"img/z.png","url":"https://x/z"}],
 		"test_patch":["https://x/bare.png",{"url":"https://x/no-path"},{"path":"t/a b.png"},{"path":null},7]}`
 	quoted, err := json.Marshal(object)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	const copies = "mkdir -p $(dirname t/a b.png) && cp /image_assets/t__a b.png t/a b.png\n" +
 		"mkdir -p $(dirname img/z.png) && cp /image_assets/img__z.png img/z.png\n"
 	both := [][2]string{{"/image_assets/t__a b.png", ""}, {"/image_assets/img__z.png", "https://x/z"}}
@@ -216,19 +212,13 @@ func TestAssets(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in := datasets.Instance{ID: "a", EvalScript: test.row, Row: map[string]json.RawMessage{"image_assets": json.RawMessage(test.assets)}}
 			s, err := script.For(in)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(test.want, s.Text); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
+			require.NoError(t, err)
+			assert.Equal(t, test.want, s.Text, "s.Text")
 			var places [][2]string
 			for _, a := range s.Assets {
 				places = append(places, [2]string{a.Path, a.URL})
 			}
-			if diff := cmp.Diff(test.places, places); diff != "" {
-				t.Errorf("places (-want +got)\n%s", diff)
-			}
+			assert.Equal(t, test.places, places, "places")
 		})
 	}
 }
@@ -247,4 +237,42 @@ func TestBadAssets(t *testing.T) {
 			t.Errorf("%s: error %v, want the instance and %q", raw, err, want)
 		}
 	}
+}
+
+func TestFiles(t *testing.T) {
+	for name, test := range map[string]struct{ patch, changed, added string }{
+		"nothing": {"", "", ""},
+		"prose":   {"hello\n\nworld", "", ""},
+		"several": {
+			"diff --git a/n b/n\n--- a/n\n+++ b/n\n@@ -1,2 +1,2 @@\n--- a/x\n-\n+++ b/x\n+\ndiff --git a/m b/o\nrename from m\nrename to o\n" +
+				"diff --git a/p b/p\ndeleted file mode 100644\n",
+			"n m p", "",
+		},
+		"added":                {"diff --git a/n b/n\nnew file mode 100644\nindex 0..1\nBinary files /dev/null and b/n differ\n", "", "n"},
+		"a mode within a hunk": {"diff --git a/n b/n\n--- a/n\n+++ b/n\n@@ -1 +1 @@\n-a\nnew file mode 1\n", "n", ""},
+		"quoted, with a space": {
+			"diff --git \"a/\\303\\251 z.py\" \"b/\\303\\251 z.py\"\nnew file mode 100644\ndiff --git \"a/\\303\" \"b/\\303\"\n", "", `"\303\251 z.py"`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			changed, added := script.PatchFiles(test.patch)
+			if strings.Join(changed, " ") != test.changed || strings.Join(added, " ") != test.added {
+				t.Errorf("changed %q, added %q; want %q and %q", changed, added, test.changed, test.added)
+			}
+		})
+	}
+}
+
+func FuzzFiles(f *testing.F) {
+	f.Add(testPatch)
+	f.Add("diff --git \"a/\\303\" \"b/x\"\nBinary files a and b differ\n--- /dev/null\n+++ \"b/\"\n@@ -0,0 +1 @@\n+\n")
+	f.Fuzz(func(t *testing.T, patch string) {
+		changed, added := script.PatchFiles(patch)
+		for _, name := range append(changed, added...) {
+			if len(name) > len(patch) || strings.Contains(name, "\n") {
+				t.Errorf("a file is called %q", name)
+			}
+		}
+		script.Directives("django/django", patch)
+	})
 }

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/runner/grade/script"
 	"github.com/minibench/mini/runner/grade/tampering"
 )
@@ -79,17 +79,13 @@ func TestLog(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			s, err := script.For(datasets.Instance{ID: "a", EvalScript: test.row})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			var got []string
 			zero := 0
 			for _, f := range tampering.CheckLog(test.log, s.Text, tampering.LogResult{ExitCode: &zero}) {
 				got = append(got, string(f.Flag))
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
+			assert.Equal(t, test.want, got, "the result")
 		})
 	}
 }
@@ -135,18 +131,14 @@ func TestExitDisagrees(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			s, err := script.For(datasets.Instance{ID: "a", EvalScript: test.row})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			var got []string
 			for _, f := range tampering.CheckLog(test.log, s.Text, test.outcome) {
 				if f.Flag == tampering.ExitDisagrees {
 					got = append(got, f.Detail)
 				}
 			}
-			if strings.Join(got, "\n") != test.want {
-				t.Errorf("found %q, want %q", got, test.want)
-			}
+			assert.Equal(t, test.want, strings.Join(got, "\n"))
 		})
 	}
 }
@@ -205,9 +197,7 @@ func TestSummaryDisagrees(t *testing.T) {
 					got = append(got, f.Detail)
 				}
 			}
-			if strings.Join(got, "\n") != test.want {
-				t.Errorf("found %q, want %q", got, test.want)
-			}
+			assert.Equal(t, test.want, strings.Join(got, "\n"))
 		})
 	}
 }

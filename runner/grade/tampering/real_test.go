@@ -12,6 +12,7 @@ import (
 
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/internal/corpustest"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/runner/grade"
 	"github.com/minibench/mini/runner/grade/logs"
 	"github.com/minibench/mini/runner/grade/script"
@@ -33,13 +34,9 @@ func TestRealLogs(t *testing.T) {
 		}
 		checked++
 		s, err := script.For(in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		text, err := logs.Decode(unpacked(t, path))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		scriptWithoutCode := exitLines.ReplaceAllString(s.Text, "")
 		for _, f := range checkLog(t, in, text, scriptWithoutCode) {
 			flagCounts[f.Flag]++
@@ -70,13 +67,9 @@ func TestRealLogs(t *testing.T) {
 func checkLog(t *testing.T, in datasets.Instance, text, evalScript string) []tampering.Finding {
 	t.Helper()
 	r, err := grade.NewTestSpec(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	v, err := r.Grade(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	c := v.LogCounts
 	o := tampering.LogResult{Passed: c.Passed, Failed: c.Failed, AnyFailed: c.AnyFailed, Listed: c.Listed, Overwritten: c.Overwritten}
 	if v.ExitCode != nil {
@@ -120,9 +113,7 @@ func TestModelPatches(t *testing.T) {
 	flagged, rows := 0, officialRows(t)
 	for _, path := range paths {
 		patch, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		in, ok := rows[filepath.Base(filepath.Dir(path))]
 		if !ok {
 			t.Errorf("%s: there is no row", path)
@@ -192,13 +183,9 @@ func officialRows(t *testing.T) map[string]datasets.Instance {
 	rows := map[string]datasets.Instance{}
 	for _, set := range []string{"verified", "lite", "multilingual", "multimodal-dev"} {
 		src, err := datasets.Local(corpustest.RealData(t, "swebench/"+set+".jsonl.gz"), "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		loaded, err := datasets.Load(t.Context(), []datasets.Source{src}, datasets.AllRows)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, in := range loaded.Instances {
 			rows[in.ID] = in
 		}
@@ -209,17 +196,11 @@ func officialRows(t *testing.T) map[string]datasets.Instance {
 func unpacked(t *testing.T, path string) []byte {
 	t.Helper()
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = f.Close() }()
 	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	data, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return data
 }

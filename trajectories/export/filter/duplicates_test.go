@@ -8,7 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/minibench/mini/internal/assert"
 	"github.com/minibench/mini/internal/corpustest"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 	"github.com/minibench/mini/trajectories/export"
@@ -105,9 +107,7 @@ func TestNearDuplicates(t *testing.T) {
 	}
 	t.Logf("%d pairs, off by %.3f at most, %d of %d missed", len(found), worst, missed, similar)
 	keptAgain, _, _ := runFilter(t, filter.Config{Dedupe: 0.9}, items...)
-	if strings.Join(kept, " ") != strings.Join(keptAgain, " ") {
-		t.Error("a second pass keeps others")
-	}
+	assert.Equal(t, strings.Join(keptAgain, " "), strings.Join(kept, " "), "a second pass keeps others")
 }
 
 func TestExactCopies(t *testing.T) {
@@ -137,9 +137,7 @@ func TestExactCopies(t *testing.T) {
 			if want := items(); p.Kept != want[0].Journal || p.Duplicate != want[1].Journal || !p.Exact || p.Dropped == test.note {
 				t.Errorf("%+v", p)
 			}
-			if notes := s.Report().Notes; (len(notes) == 1) != test.note {
-				t.Errorf("notes %q", notes)
-			}
+			assert.Equal(t, test.note, (len(s.Report().Notes) == 1), "notes")
 		})
 	}
 }
@@ -177,13 +175,9 @@ func TestRealConversations(t *testing.T) {
 	for _, format := range []string{"mini-swe-agent-v1", "mini-swe-agent-v2"} {
 		for _, file := range corpustest.Glob(t, dir, format+"/*.traj.json") {
 			f, err := formats.Open(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			traj, err := trajectories.Fold(f.Records)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			var replies, near []string
 			for _, e := range traj.Entries {
 				if e.Role == model.Assistant {
@@ -197,9 +191,7 @@ func TestRealConversations(t *testing.T) {
 	}
 	kept, _, s := runFilter(t, filter.Config{Dedupe: 0.9}, items...)
 	for _, p := range s.Report().Duplicates.Pairs {
-		if strings.TrimSuffix(p.Kept, "1/journal.jsonl") != strings.TrimSuffix(p.Duplicate, "2/journal.jsonl") {
-			t.Errorf("%+v", p)
-		}
+		assert.Equal(t, strings.TrimSuffix(p.Duplicate, "2/journal.jsonl"), strings.TrimSuffix(p.Kept, "1/journal.jsonl"), "%+v", p)
 	}
 	if want := len(items) / 2; len(kept) != want {
 		t.Errorf("kept %d, want %d: %v", len(kept), want, kept)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 	"github.com/minibench/mini/trajectories/export"
@@ -76,9 +78,7 @@ func prose(r *rand.Rand, n int) string {
 func runFilter(t *testing.T, cfg filter.Config, items ...*export.Item) (kept []string, dropped map[string]int, f *filter.Filter) {
 	t.Helper()
 	f, err := filter.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	inspections := make([]*filter.Inspection, len(items))
 	var inspectors sync.WaitGroup
 	for i, it := range items {
@@ -190,9 +190,7 @@ func TestTokensAreCounted(t *testing.T) {
 		return it.Tokens
 	}
 	plain, reasoning := count(filter.Config{}), count(filter.Config{Reasoning: true})
-	if reasoning-plain != 515 {
-		t.Errorf("%d tokens, with the reasoning %d", plain, reasoning)
-	}
+	assert.Equal(t, 515, reasoning-plain, "%d tokens, with the reasoning %d", plain, reasoning)
 	it.Header.Tools = nil
 	if without := count(filter.Config{}); without >= plain {
 		t.Errorf("%d without tools, %d with", without, plain)
@@ -219,9 +217,7 @@ func TestPerInstance(t *testing.T) {
 		t.Errorf("kept %v", kept)
 	}
 	want := map[string]int{"verdict: unresolved": 1, "max per instance": 1, "min per instance": 2}
-	if diff := cmp.Diff(want, dropped); diff != "" {
-		t.Error(diff)
-	}
+	assert.Equal(t, want, dropped, "dropped")
 }
 
 // TestDuplicateOfDropped checks that a copy is kept if the earlier attempt was dropped
@@ -303,9 +299,7 @@ func TestSecretsAreRedacted(t *testing.T) {
 					reported += f.Count
 				}
 			}
-			if reported != wantLeft {
-				t.Errorf("%d are said to be left, not %d", reported, wantLeft)
-			}
+			assert.Equal(t, wantLeft, reported, "are said to be left")
 			if records := secretRecords(secrets.Locations); !slices.Equal(records, []int{0, 6, 8, 1000}) {
 				t.Errorf("in records %v", records)
 			}

@@ -2,56 +2,30 @@ package filter_test
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/minibench/mini/internal/golden"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/trajectories"
 	"github.com/minibench/mini/trajectories/export"
 	"github.com/minibench/mini/trajectories/export/filter"
 )
-
-var update = flag.Bool("update", false, "rewrite golden files")
-
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", name, diff)
-	}
-}
 
 // largeReport returns a report with entries of all kinds.
 func largeReport(t *testing.T) *filter.Report {
 	t.Helper()
 	r := rand.New(rand.NewPCG(31, 32))
 	splits, err := filter.ParseSplits("train=0.9,val=0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s, err := filter.New(filter.Config{
 		Training: true, AllowTestSets: true, Verdicts: []string{"resolved"}, MaxSteps: 30, Dedupe: 0.9, MaxPerInstance: 4, Splits: splits, Seed: 42,
 		KnownSecrets: []filter.KnownSecret{{Name: "OPENAI_API_KEY", Value: "made-up-value-of-a-key"}, {Name: "OTHER_API_KEY", Value: "none"}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	repos := []string{"django__django", "own__name", "some__library", "a-rather-long-owner__with-a-rather-long-name"}
 	for n := range 240 {
 		id := fmt.Sprintf("%s-%d", repos[n/60], 11000+n/3)
@@ -95,13 +69,11 @@ func TestReportText(t *testing.T) {
 				t.Errorf("a line of %d for a width of %d: %s", n, width, line)
 			}
 		}
-		golden(t, fmt.Sprintf("report-%d.txt", width), []byte(text))
+		golden.Check(t, fmt.Sprintf("testdata/report-%d.txt", width), []byte(text))
 	}
 	data, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	golden(t, "report.json", append(data, '\n'))
+	require.NoError(t, err)
+	golden.Check(t, "testdata/report.json", append(data, '\n'))
 	dropped := 0
 	for _, d := range r.Dropped {
 		dropped += d.Attempts
@@ -141,9 +113,7 @@ func manyLengths(n int) (all []int64) {
 // TestHostileNames checks that names from files are sanitized and truncated.
 func TestHostileNames(t *testing.T) {
 	s, err := filter.New(filter.Config{Verdicts: []string{"resolved"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for n := range 2000 {
 		it := item("a__a-1", n, 1, func(it *export.Item) {
 			it.Journal, it.Verdict = "evil\x1b[2J\n\u202e.jsonl", fmt.Sprintf("v\x1b[31m%d\n", n)

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/trajectories"
 	"github.com/minibench/mini/trajectories/formats"
 	"github.com/minibench/mini/trajectories/formats/atif"
@@ -15,14 +16,10 @@ import (
 func addSeeds(f *testing.F) {
 	f.Helper()
 	files, err := filepath.Glob("testdata/*.json")
-	if err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
 	for _, path := range files {
 		data, err := os.ReadFile(path)
-		if err != nil {
-			f.Fatal(err)
-		}
+		require.NoError(f, err)
 		f.Add(data)
 	}
 	f.Add([]byte(`{"schema_version":"ATIF-v1.6","agent":{"name":"a","version":"1","tool_definitions":[{}]},"steps":[` +
@@ -57,9 +54,7 @@ func FuzzRead(f *testing.F) {
 func rewriteDocument(t *testing.T, data []byte) []byte {
 	t.Helper()
 	f, err := formats.Read("f.json", data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return rewrite(t, f)
 }
 
@@ -67,12 +62,9 @@ func rewriteDocument(t *testing.T, data []byte) []byte {
 func rewrite(t *testing.T, f *formats.File) []byte {
 	t.Helper()
 	tr, err := trajectories.Fold(f.Records)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var b bytes.Buffer
-	if _, err := atif.Write(&b, tr, ""); err != nil {
-		t.Fatal(err)
-	}
+	_, err = atif.Write(&b, tr, "")
+	require.NoError(t, err)
 	return b.Bytes()
 }

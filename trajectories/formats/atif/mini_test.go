@@ -3,21 +3,20 @@ package atif_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
-	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/golden"
+	"github.com/minibench/mini/internal/require"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 var startTime = time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC)
 
@@ -30,9 +29,7 @@ type journalBuilder struct {
 func (b *journalBuilder) add(t trajectories.Type, data any) int {
 	b.t.Helper()
 	body, err := json.Marshal(data)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	require.NoError(b.t, err)
 	n := len(b.records)
 	b.records = append(b.records, trajectories.Record{
 		ID: n + 1, Parent: n, Type: t, Time: startTime.Add(time.Duration(n) * time.Second), Data: body,
@@ -71,9 +68,7 @@ func (b *journalBuilder) attempt() *trajectories.Attempt {
 			}
 		}
 	})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	require.NoError(b.t, err)
 	return t
 }
 
@@ -223,14 +218,10 @@ func checkRestored(t *testing.T, before, after *trajectories.Attempt) {
 		cmpopts.IgnoreFields(trajectories.Execution{}, "Record"),
 		cmpopts.IgnoreFields(trajectories.Record{}, "ID", "Parent", "Data"),
 	}
-	if diff := cmp.Diff(before, after, opts); diff != "" {
-		t.Errorf("differs (-journal +read again):\n%s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff(before, after, opts), "differs (-journal +read again)")
 	for i, e := range before.Entries {
 		o := after.Entries[i]
-		if (e.Context == nil) != (o.Context == nil) {
-			t.Fatalf("entry %d: context %v, then %v", i, e.Context, o.Context)
-		}
+		require.Equal(t, o.Context == nil, e.Context == nil, "entry %d: context %v, then %v", i, e.Context, o.Context)
 		if e.Context == nil {
 			continue
 		}
@@ -258,9 +249,7 @@ func TestOwnRoundTrip(t *testing.T) {
 	for name, tr := range map[string]*trajectories.Attempt{"tools": toolAttempt(t), "text": textAttempt(t), "watched": userAttempt(t)} {
 		t.Run(name, func(t *testing.T) {
 			doc, lost := write(t, tr, "resolved")
-			if err := validate(t, doc); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, validate(t, doc))
 			if len(lost) > 0 {
 				t.Errorf("lost: %q", lost)
 			}
@@ -272,25 +261,8 @@ func TestOwnRoundTrip(t *testing.T) {
 			second, _ := write(t, reread, "resolved")
 			_, third := readAttempt(t, "a.json", second)
 			checkRestored(t, reread, third)
-			golden(t, name+".json", doc)
+			golden.Check(t, filepath.Join("testdata", name+".json"), doc)
 		})
-	}
-}
-
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, got, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(got), "\n")); diff != "" {
-		t.Errorf("%s (-golden +written; -update rewrites it):\n%s", name, diff)
 	}
 }
 
@@ -320,9 +292,7 @@ func TestCompactionRoundTrip(t *testing.T) {
 	b.addOutcome()
 	tr := b.attempt()
 	doc, lost := write(t, tr, "")
-	if err := validate(t, doc); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, validate(t, doc))
 	if len(lost) > 0 {
 		t.Errorf("lost: %q", lost)
 	}
@@ -338,18 +308,116 @@ func TestCompactionRoundTrip(t *testing.T) {
 	checkRestored(t, tr, reread)
 	var before, after [][]model.Message
 	for p, err := range trajectories.Prompts(tr.Records()) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		before = append(before, p.Messages)
 	}
 	for p, err := range trajectories.Prompts(f.Records) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		after = append(after, p.Messages)
 	}
 	if diff := cmp.Diff(before, after, cmpopts.EquateEmpty()); diff != "" || len(after) != 3 || len(after[2]) != 4 {
 		t.Errorf("prompts (-written +read):\n%s", diff)
+	}
+}
+
+// shortAttempt returns an attempt with one message and one command.
+func shortAttempt(t *testing.T, h trajectories.Header, command string, calls ...trajectories.ToolCall) *trajectories.Attempt {
+	t.Helper()
+	b := &journalBuilder{t: t}
+	h.Format, h.InstanceID, h.Attempt = trajectories.Format, "a__b-1", 1
+	b.add(trajectories.TypeHeader, h)
+	b.message(trajectories.CausePrompt, model.Message{Role: model.System, Content: "system"})
+	b.message(trajectories.CausePrompt, model.Message{Role: model.User, Content: "task"})
+	b.addCall(1, 0.5)
+	b.message(trajectories.CauseReply, model.Message{Role: model.Assistant, Content: "do"}, command)
+	for _, c := range calls {
+		b.add(trajectories.TypeTool, c)
+	}
+	b.addExecution(command, "out", 0)
+	b.message(trajectories.CauseObservation, model.Message{Role: model.User, Content: "out"})
+	b.addOutcome()
+	return b.attempt()
+}
+
+// childTool returns a tool call that started the given children.
+func childTool(children ...int) trajectories.ToolCall {
+	var list []trajectories.ChildResult
+	for _, n := range children {
+		list = append(list, trajectories.ChildResult{Child: n, Task: "x", Class: trajectories.Submitted, ExitStatus: "Submitted"})
+	}
+	details, _ := json.Marshal(map[string]any{"children": list})
+	return trajectories.ToolCall{Name: "delegate", Details: details}
+}
+
+// childHeader returns the header of child n, which parentChild started.
+func childHeader(n, parentChild int) trajectories.Header {
+	return trajectories.Header{Parent: &trajectories.Parent{Child: n, ParentChild: parentChild, Depth: 1 + min(parentChild, 1), Step: 1, Task: "x"}}
+}
+
+func TestChildren(t *testing.T) {
+	tr := shortAttempt(t, trajectories.Header{}, "mini-tool delegate x; mini-tool delegate y", childTool(1), childTool(3))
+	tr.Children = []*trajectories.Attempt{
+		shortAttempt(t, childHeader(3, 0), "c"), shortAttempt(t, childHeader(1, 0), "mini-tool delegate z", childTool(2)), shortAttempt(t, childHeader(2, 1), "b"),
+	}
+	data, losses := write(t, tr, "")
+	if len(losses) > 0 {
+		t.Errorf("lost: %v", losses)
+	}
+	assert.NoError(t, validate(t, data))
+	var doc validTrajectory
+	require.NoError(t, json.Unmarshal(data, &doc))
+	var got []string
+	refs := func(doc validTrajectory) {
+		for _, s := range doc.Steps {
+			for _, r := range s.Observation.Results {
+				for _, ref := range r.Refs {
+					got = append(got, ref.ID)
+				}
+			}
+		}
+	}
+	refs(doc)
+	for _, sub := range doc.Subagents {
+		got = append(got, "in "+sub.ID)
+		refs(sub)
+		for _, inner := range sub.Subagents {
+			got = append(got, "in "+inner.ID)
+		}
+	}
+	if want := []string{"child-1", "child-3", "in child-1", "child-2", "in child-2", "in child-3"}; !slices.Equal(got, want) {
+		t.Errorf("got %v", got)
+	}
+	f, restored := readAttempt(t, "a.json", data)
+	for _, c := range f.Children {
+		tr2, err := trajectories.Fold(c)
+		require.NoError(t, err)
+		restored.Children = append(restored.Children, tr2)
+	}
+	rewritten, _ := write(t, restored, "")
+	if !bytes.Equal(rewritten, data) && len(f.Children) == 3 {
+		// Reading may only add the import record.
+		var a, b any
+		_, _ = json.Unmarshal(data, &a), json.Unmarshal(rewritten, &b)
+		dropImport(a)
+		dropImport(b)
+		assert.Equal(t, a, b, "b")
+	}
+	assert.Equal(t, 3, len(f.Children), "children after reading")
+}
+
+// dropImport removes the import record, and all record IDs, which it shifts.
+func dropImport(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, key := range []string{"import", "record", "execution", "records", "id", "parent_id"} {
+			delete(v, key)
+		}
+		for _, element := range v {
+			dropImport(element)
+		}
+	case []any:
+		for _, element := range v {
+			dropImport(element)
+		}
 	}
 }

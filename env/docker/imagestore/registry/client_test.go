@@ -11,8 +11,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
+
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 const (
@@ -57,18 +61,15 @@ func serve(t *testing.T, size int64, before func(w http.ResponseWriter, r *http.
 func newClient(t *testing.T, sizes bool) *Client {
 	t.Helper()
 	c, err := New("test", sizes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c
 }
 
 func TestResponseLimit(t *testing.T) {
 	ref, _, sent := serve(t, 1<<30, nil)
-	if _, err := newClient(t, false).Inspect(t.Context(), ref, commonPlatform); err == nil || !strings.Contains(err.Error(), "longer than") {
-		t.Errorf("err = %v", err)
-	}
+	_, err := newClient(t, false).Inspect(t.Context(), ref, commonPlatform)
+	assert.ErrorContains(t, err, "longer than")
 	if n := sent.Load(); n > 64<<20 {
 		t.Errorf("%d bytes were received", n)
 	}
@@ -86,9 +87,7 @@ func TestPullLimit(t *testing.T) {
 			return false
 		})
 		_, _ = newClient(t, tt.sizes).Inspect(t.Context(), ref, commonPlatform) // the configuration is invalid
-		if got := gets.Load() > 0; got != tt.want {
-			t.Errorf("%+v: asked: %t", tt, got)
-		}
+		assert.Equal(t, tt.want, gets.Load() > 0, "%+v: asked", tt)
 	}
 }
 
@@ -97,9 +96,7 @@ func TestPullLimit(t *testing.T) {
 func TestCredentialsRenewed(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755))
 	}
 	setHelper := func(p string) {
 		write("docker-credential-minitest", "#!/bin/sh\n"+p+"\n")
@@ -115,9 +112,7 @@ func TestCredentialsRenewed(t *testing.T) {
 		return true
 	})
 	parsed, err := name.ParseReference(ref)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Setenv("DOCKER_CONFIG", dir)
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	write("config.json", `{"credHelpers":{"`+parsed.Context().RegistryStr()+`":"minitest"}}`)
@@ -132,7 +127,23 @@ func TestCredentialsRenewed(t *testing.T) {
 	}
 	setHelper("echo broken; exit 1")
 	failing := newClient(t, false)
-	if _, err := failing.RegistryAuth(context.WithoutCancel(t.Context()), ref); err == nil {
-		t.Error("RegistryAuth succeeded although the credential helper fails")
+	_, err = failing.RegistryAuth(context.WithoutCancel(t.Context()), ref)
+	assert.Error(t, err, "RegistryAuth succeeded although the credential helper fails")
+}
+
+func TestRetryAfter(t *testing.T) {
+	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	for value, want := range map[string]time.Duration{
+		"":                              0,
+		"7":                             7 * time.Second,
+		"-7":                            0,
+		"soon":                          0,
+		"Sat, 21 Nov 2026 10:01:00 GMT": time.Minute,
+		"Sat, 21 Nov 2026 09:00:00 GMT": 0,
+		"1795255260":                    time.Minute, // a Unix time, as sent by Docker Hub
+		"99999999":                      maxRetryAfter,
+		"99999999999999999999":          0,
+	} {
+		assert.Equal(t, want, parseRetryAfter(value, now), "Retry-After %q", value)
 	}
 }

@@ -2,8 +2,12 @@ package filetools_test
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 const twice = "def f():\n    return 1\n\ndef g():\n    return 1\n"
@@ -70,9 +74,7 @@ func TestEditNoMatch(t *testing.T) {
 			if got.code != 1 || got.out != "" || !strings.Contains(got.err, tt.want) {
 				t.Errorf("%+v\nwant %q", got, tt.want)
 			}
-			if after := contentOf(t, "f"); after != tt.before {
-				t.Errorf("the file has %q", after)
-			}
+			assert.Equal(t, tt.before, contentOf(t, "f"), "the file")
 			noLeftovers(t, ".", "f")
 		})
 	}
@@ -128,12 +130,8 @@ func TestEditBlocks(t *testing.T) {
 
 func TestEditKeepsModeAndLink(t *testing.T) {
 	workFolder(t, map[string]string{"dir/f": "a\n"})
-	if err := os.Chmod("dir/f", 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("dir/f", "link"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chmod("dir/f", 0o755))
+	require.NoError(t, os.Symlink("dir/f", "link"))
 	if got := run(t, nil, "edit", "link", "--old", "a", "--new", "b"); got.code != 0 || got.out != "edited link: 1 replacement at line 1\n" {
 		t.Errorf("%+v", got)
 	}
@@ -147,13 +145,98 @@ func TestEditKeepsModeAndLink(t *testing.T) {
 
 func TestHugeFile(t *testing.T) {
 	workFolder(t, map[string]string{"f": ""})
-	if err := os.Truncate("f", 64<<20+1); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Truncate("f", 64<<20+1))
 	if got := run(t, nil, "edit", "f", "--old", "a", "--new", "b"); got.code != 1 || !strings.Contains(got.err, "more than 64 MB; change it with sed") {
 		t.Errorf("%+v", got)
 	}
 	if got := run(t, nil, "read", "f"); got.code != 1 || !strings.Contains(got.err, "more than 64 MB; read it with sed -n") {
 		t.Errorf("%+v", got)
 	}
+}
+
+func TestWrite(t *testing.T) {
+	text := func(s string) *string { return &s }
+	for _, tt := range []struct {
+		name        string
+		before      map[string]string
+		input       *string
+		args        []string
+		file        string
+		wantContent string
+		want        string
+	}{
+		{"a new file", nil, nil, []string{"f", "a b"}, "f", "a b", "created f: 1 line, 3 bytes, no line end at the end\n"},
+		{"from standard input", nil, text("a\nb\n"), []string{"f", "-"}, "f", "a\nb\n", "created f: 2 lines, 4 bytes\n"},
+		{"without the -", nil, text("a\n"), []string{"f"}, "f", "a\n", "created f: 1 line, 2 bytes\n"},
+		{"folders on the way", nil, nil, []string{"a/b/c", "x"}, "a/b/c", "x", "created a/b/c: 1 line, 1 byte, no line end at the end\n"},
+		{"over what was there", map[string]string{"f": "long before\n"}, nil, []string{"f", "x\n"}, "f", "x\n", "overwrote f: 1 line, 2 bytes\n"},
+		{"nothing", map[string]string{"f": "x"}, text(""), []string{"f", "-"}, "f", "", "overwrote f: empty\n"},
+		{"an empty text", nil, nil, []string{"f", ""}, "f", "", "created f: empty\n"},
+		{"every byte", nil, text("\x00\xff\r\n\n"), []string{"f", "-"}, "f", "\x00\xff\r\n\n", "created f: 2 lines, 5 bytes\n"},
+		{"names and texts with a dash", nil, nil, []string{"--", "-x", "-y"}, "-x", "-y", "created -x: 1 line, 2 bytes, no line end at the end\n"},
+		{"the text -", nil, nil, []string{"--", "f", "-"}, "f", "-", "created f: 1 line, 1 byte, no line end at the end\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			workFolder(t, tt.before)
+			got := run(t, tt.input, append([]string{"write"}, tt.args...)...)
+			if got.code != 0 || got.err != "" || got.out != tt.want {
+				t.Fatalf("%+v\nwant %q", got, tt.want)
+			}
+			assert.Equal(t, tt.wantContent, contentOf(t, tt.file), "the file")
+			noLeftovers(t, filepath.Dir(tt.file), filepath.Base(tt.file))
+		})
+	}
+}
+
+func TestWriteKeepsTheMode(t *testing.T) {
+	workFolder(t, map[string]string{"f": "x"})
+	for _, mode := range []os.FileMode{0o755, 0o600, 0o666 | os.ModeSetgid} {
+		require.NoError(t, os.Chmod("f", mode))
+		if got := run(t, nil, "write", "f", "y"); got.code != 0 || modeOf(t, "f") != mode {
+			t.Errorf("%+v, mode %v, want %v", got, modeOf(t, "f"), mode)
+		}
+	}
+}
+
+func TestWriteThroughLinks(t *testing.T) {
+	workFolder(t, map[string]string{"dir/target": "x"})
+	for link, target := range map[string]string{"link": "dir/target", "second": "link", "new": "dir/made", "loop": "loop", "folder": "dir"} {
+		require.NoError(t, os.Symlink(target, link))
+	}
+	for _, tt := range []struct{ name, file string }{{"link", "dir/target"}, {"second", "dir/target"}, {"new", "dir/made"}, {"folder/other", "dir/other"}} {
+		if got := run(t, nil, "write", tt.name, tt.name); got.code != 0 || contentOf(t, tt.file) != tt.name {
+			t.Errorf("%s: %+v, %q", tt.name, got, contentOf(t, tt.file))
+		}
+	}
+	for link, target := range map[string]string{"link": "dir/target", "second": "link", "new": "dir/made"} {
+		if got, err := os.Readlink(link); err != nil || got != target {
+			t.Errorf("%s leads to %q, %v", link, got, err)
+		}
+	}
+	if got := run(t, nil, "write", "loop", "x"); got.code != 1 || !strings.Contains(got.err, "too many symbolic links") {
+		t.Errorf("%+v", got)
+	}
+	noLeftovers(t, "dir", "made", "other", "target")
+	noLeftovers(t, ".", "dir", "folder", "link", "loop", "new", "second")
+}
+
+func TestWriteHardLink(t *testing.T) {
+	workFolder(t, map[string]string{"f": "x"})
+	require.NoError(t, os.Link("f", "g"))
+	got := run(t, nil, "write", "f", "y\n")
+	if got.code != 0 || got.out != "overwrote f: 1 line, 2 bytes (it had 1 other name; they keep what was in it)\n" {
+		t.Errorf("%+v", got)
+	}
+	if contentOf(t, "f") != "y\n" || contentOf(t, "g") != "x" {
+		t.Error("one of the names has the wrong content")
+	}
+}
+
+func TestWriteTooLarge(t *testing.T) {
+	workFolder(t, nil)
+	big := strings.Repeat("x", 64<<20+1)
+	if got := run(t, &big, "write", "f", "-"); got.code != 2 || !strings.Contains(got.err, "more than 64 MB") {
+		t.Errorf("%d %.200s", got.code, got.err)
+	}
+	noLeftovers(t, ".")
 }

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/minibench/mini/internal/assert"
+	"github.com/minibench/mini/internal/require"
 )
 
 // otherUID is the id of an unprivileged user and group.
@@ -21,17 +24,9 @@ func asOtherUser(t *testing.T) {
 		return
 	}
 	dir, err := os.MkdirTemp("", "mini-tool-nobody-") //nolint:usetesting // another user cannot access t.TempDir
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := os.Chown(dir, otherUID, otherUID); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, os.RemoveAll(dir)) })
+	require.NoError(t, os.Chown(dir, otherUID, otherUID))
 	t.Chdir(dir)
 	// This changes the file system credentials of this thread only.
 	runtime.LockOSThread()
@@ -50,17 +45,11 @@ func asOtherUser(t *testing.T) {
 func TestPermissionDenied(t *testing.T) {
 	asOtherUser(t)
 	for name, mode := range map[string]os.FileMode{"secret": 0, "fixed": 0o444, "plain": 0o644, "closed/f": 0o644, "hidden/f": 0o644} {
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte("a\n"), mode); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
+		require.NoError(t, os.WriteFile(name, []byte("a\n"), mode))
 	}
 	for dir, mode := range map[string]os.FileMode{"closed": 0o555, "hidden": 0} {
-		if err := os.Chmod(dir, mode); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Chmod(dir, mode))
 		defer os.Chmod(dir, 0o755)
 	}
 	for _, tt := range []struct {
@@ -94,19 +83,11 @@ func TestOwnerPreserved(t *testing.T) {
 		t.Skip("only root can change the owner of files")
 	}
 	workFolder(t, map[string]string{"f": "a\n"})
-	if err := os.Chown("f", 1234, 4321); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod("f", 0o751|os.ModeSetuid); err != nil {
-		t.Fatal(err)
-	}
-	if got := run(t, nil, "edit", "f", "--old", "a", "--new", "b"); got.code != 0 {
-		t.Fatalf("%+v", got)
-	}
+	require.NoError(t, os.Chown("f", 1234, 4321))
+	require.NoError(t, os.Chmod("f", 0o751|os.ModeSetuid))
+	require.Equal(t, 0, run(t, nil, "edit", "f", "--old", "a", "--new", "b").code)
 	info, err := os.Stat("f")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if st, ok := info.Sys().(*syscall.Stat_t); !ok || st.Uid != 1234 || st.Gid != 4321 {
 		t.Errorf("the owner is %d:%d", st.Uid, st.Gid)
 	}
@@ -123,9 +104,7 @@ func TestChownNotPermitted(t *testing.T) {
 	}
 	asOtherUser(t)
 	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	file := filepath.Join(dir, "f")
 	done := make(chan error)
 	go func() { // on another thread, which still has the rights of root
@@ -135,9 +114,7 @@ func TestChownNotPermitted(t *testing.T) {
 		}
 		done <- err
 	}()
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, <-done)
 	if got := run(t, nil, "edit", "f", "--old", "a", "--new", "b"); got.code != 0 || contentOf(t, "f") != "b\n" || modeOf(t, "f") != 0o666 {
 		t.Errorf("%+v, mode %v", got, modeOf(t, "f"))
 	}
