@@ -60,6 +60,9 @@ func (s Selection) selectIDs(ids []string) ([]string, error) {
 		if n, err := strconv.ParseUint(id, 10, 32); s.Numbered && err == nil && int(n) < len(ids) && !slices.Contains(ids, id) {
 			named[i] = slices.Sorted(slices.Values(ids))[n]
 		}
+		if id, ok := MatchID(ids, named[i]); ok {
+			named[i] = id
+		}
 		missing[named[i]] = true
 	}
 	var selected []string
@@ -75,6 +78,30 @@ func (s Selection) selectIDs(ids []string) ([]string, error) {
 		}
 	}
 	return selected, nil
+}
+
+// MatchID returns the id that a user means: the id itself, or the only one of ids that contains the text without
+// cutting a number.
+func MatchID(ids []string, typed string) (id string, ok bool) {
+	if slices.Contains(ids, typed) {
+		return typed, true
+	}
+	matches := 0
+	for _, other := range ids {
+		if hasPart(other, typed) {
+			id = other
+			matches++
+		}
+	}
+	return id, matches == 1
+}
+
+// hasPart reports whether part is a part of an id that does not cut a number.
+func hasPart(id, part string) bool {
+	before, after, ok := strings.Cut(id, part)
+	isDigit := func(s string, i int) bool { return i >= 0 && i < len(s) && s[i] >= '0' && s[i] <= '9' }
+	cutsNumber := isDigit(part, 0) && isDigit(before, len(before)-1) || isDigit(part, len(part)-1) && isDigit(after, 0)
+	return ok && part != "" && !cutsNumber
 }
 
 // suggestID returns a hint for an unknown id: a similar id, or else the first id.

@@ -162,11 +162,7 @@ var ErrUnreachable = errors.New("no server responds")
 func probeModels(ctx context.Context, s Server) ([]Model, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	header := http.Header{}
-	if key := strings.TrimSpace(os.Getenv(s.KeyEnv)); s.KeyEnv != "" && key != "" {
-		header.Set("Authorization", "Bearer "+key)
-	}
-	status, models, err := ListModels(ctx, s.BaseURL+"/models", header)
+	status, models, err := API{BaseURL: s.BaseURL, Key: os.Getenv(s.KeyEnv)}.ListModels(ctx)
 	switch {
 	case errors.Is(err, errNotAList):
 		return nil, errors.New("not a model server")
@@ -185,14 +181,37 @@ func probeModels(ctx context.Context, s Server) ([]Model, error) {
 // errNotAList means that a server responded, but not with a list of models.
 var errNotAList = errors.New("the response is not a list of models")
 
-// ListModels requests {"data": [{"id": NAME}]} from an API. A status other than 200 returns no
+// API is the API of a provider of models, on any machine.
+type API struct {
+	BaseURL     string // with /v1
+	IsAnthropic bool   // it has Anthropic's API, else OpenAI's
+	Key         string // "" if there is none
+}
+
+// ListModels requests {"data": [{"id": NAME}]} from the API. A status other than 200 returns no
 // models and no error. Redirects are not followed: the key is for this server.
-func ListModels(ctx context.Context, address string, header http.Header) (status int, models []Model, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+func (a API) ListModels(ctx context.Context) (status int, models []Model, err error) {
+	address, err := url.Parse(a.BaseURL)
 	if err != nil {
 		return 0, nil, err
 	}
-	req.Header = header
+	address = address.JoinPath("models")
+	if a.IsAnthropic {
+		address.RawQuery = "limit=1000" // the default is 20
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
+	if err != nil {
+		return 0, nil, err
+	}
+	switch key := strings.TrimSpace(a.Key); {
+	case a.IsAnthropic:
+		req.Header.Set("Anthropic-Version", "2023-06-01")
+		if key != "" {
+			req.Header.Set("X-Api-Key", key)
+		}
+	case key != "":
+		req.Header.Set("Authorization", "Bearer "+key)
+	}
 	client := &http.Client{
 		Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -246,6 +265,16 @@ func ErrorReason(err error, timeout time.Duration) string {
 	return err.Error()
 }
 
+// HasModel reports whether a list contains a model. Anthropic lists names with dates and accepts names without,
+// Gemini lists models/NAME, Ollama NAME:latest, and OpenRouter accepts NAME:VARIANT.
+func (a API) HasModel(names []string, model string) bool {
+	base, _, _ := strings.Cut(model, ":")
+	return slices.ContainsFunc(names, func(name string) bool {
+		return slices.Contains([]string{model, base, "models/" + model, model + ":latest"}, name) ||
+			a.IsAnthropic && strings.HasPrefix(name, model+"-20")
+	})
+}
+
 // FindModel returns the model with a name. Ollama accepts names without the tag "latest".
 func (r ProbeResult) FindModel(name string) (m Model, ok bool) {
 	for _, m := range r.Models {
@@ -256,17 +285,19 @@ func (r ProbeResult) FindModel(name string) (m Model, ok bool) {
 	return Model{}, false
 }
 
-// TextModels returns the models whose names contain neither "embed" nor "rerank"; all models if
-// none is left.
-func (r ProbeResult) TextModels() []Model {
-	var textModels []Model
-	for _, m := range r.Models {
-		if name := strings.ToLower(m.Name); !strings.Contains(name, "embed") && !strings.Contains(name, "rerank") {
-			textModels = append(textModels, m)
-		}
+// TextModels returns the models that write text, going by their names; all models if none is left.
+func (r ProbeResult) TextModels() []Model { return TextModels(r.Models) }
+
+// otherModels are parts of the names of models that do not write text.
+var otherModels = []string{"embed", "rerank", "whisper", "tts", "transcribe", "dall-e", "image", "moderation", "realtime", "audio"}
+
+// TextModels returns the models that write text, going by their names; all models if none is left.
+func TextModels(models []Model) []Model {
+	text := slices.DeleteFunc(slices.Clone(models), func(m Model) bool {
+		return slices.ContainsFunc(otherModels, func(part string) bool { return strings.Contains(strings.ToLower(m.Name), part) })
+	})
+	if len(text) == 0 {
+		return models
 	}
-	if len(textModels) == 0 {
-		return r.Models
-	}
-	return textModels
+	return text
 }

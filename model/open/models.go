@@ -16,8 +16,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/minibench/mini/model/route"
-
 	"github.com/minibench/mini/agent/protocol"
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
@@ -29,6 +27,7 @@ import (
 	"github.com/minibench/mini/model/ratelimit"
 	"github.com/minibench/mini/model/raw"
 	"github.com/minibench/mini/model/retry"
+	"github.com/minibench/mini/model/route"
 	"github.com/minibench/mini/model/scripted"
 	"github.com/minibench/mini/trajectories/scripts"
 )
@@ -182,6 +181,16 @@ func (m *Models) provider(cfg *configs.Resolved) (model.Model, error) {
 		MaxPause: maxWait, OnChange: m.onChange,
 	})
 	return retry.New(limiter.Wrap(client), retry.Policy{MaxTries: c.MaxTries, MaxWait: maxWait}), nil
+}
+
+// Try sends a model one short request, without retries, to see whether it answers.
+func Try(ctx context.Context, m configs.Model, key string) (model.Reply, error) {
+	m.Stream = false
+	client, err := newClient(m, key, "check the key", nil)
+	if err != nil {
+		return model.Reply{}, err
+	}
+	return client.Query(ctx, []model.Message{{Role: model.User, Content: "Reply with the word ok."}})
 }
 
 // newClient returns the client of a provider, which sends one request per Query.

@@ -117,29 +117,19 @@ func FindInstance(run *runs.Run, id string) (runs.Instance, error) {
 	return in, nil
 }
 
-// hasPart reports whether part is a part of an id that does not cut a number.
-func hasPart(id, part string) bool {
-	before, after, ok := strings.Cut(id, part)
-	isDigit := func(s string, i int) bool { return i >= 0 && i < len(s) && s[i] >= '0' && s[i] <= '9' }
-	cutsNumber := isDigit(part, 0) && isDigit(before, len(before)-1) || isDigit(part, len(part)-1) && isDigit(after, 0)
-	return ok && part != "" && !cutsNumber
-}
-
 // NewDetail describes one instance of a run. id may be a part of the instance's id that no
 // other instance has. The error is that of FindInstance.
 func NewDetail(run *runs.Run, id string, now time.Time) (Detail, error) {
+	var ids []string
+	for _, in := range run.Instances {
+		ids = append(ids, in.ID)
+	}
+	if found, ok := datasets.MatchID(ids, id); ok {
+		id = found
+	}
 	in, err := FindInstance(run, id)
 	if err != nil {
-		var matching []runs.Instance
-		for _, other := range run.Instances {
-			if hasPart(other.ID, id) {
-				matching = append(matching, other)
-			}
-		}
-		if len(matching) != 1 {
-			return Detail{}, err
-		}
-		in = matching[0]
+		return Detail{}, err
 	}
 	summary := NewSummary(run, []string{in.ID}, now)
 	d := Detail{

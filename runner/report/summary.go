@@ -65,6 +65,8 @@ type Summary struct {
 	HideNextStep bool `json:"-"`
 	// Resume says how to continue the run, for callers that know its command.
 	Resume string `json:"-"`
+	// ResumeArgs are the arguments that continue the run; empty if they are not recorded.
+	ResumeArgs []string `json:"-"`
 }
 
 // RunState is the state of a run.
@@ -149,7 +151,7 @@ func NewSummary(run *runs.Run, ids []string, now time.Time) Summary {
 		Format: SummaryFormat, Run: run.Dir, State: stateOf(run),
 		MiniVersion: m.MiniVersion, Dataset: m.Dataset.Name, Model: cmp.Or(m.Model.Name, m.Model.Class),
 		Environment: m.Environment.Class,
-		Unreadable:  run.ReadErrors,
+		Unreadable:  run.ReadErrors, ResumeArgs: m.Command,
 	}
 	summary.Totals.NoModel = m.Model.Class == "scripted"
 	instances := run.Instances

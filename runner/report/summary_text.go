@@ -149,6 +149,15 @@ func (s Summary) addNextStep(d *doc.Doc) {
 		}
 		return
 	}
+	if len(s.ResumeArgs) > 0 {
+		words := []string{"mini"}
+		for _, arg := range s.ResumeArgs {
+			words = append(words, text.ShellQuote(arg))
+		}
+		d.Line(0, "%s; to continue:", without)
+		d.Line(4, "%s", strings.Join(words, " "))
+		return
+	}
 	d.Paragraph(without+": run the same command with -o "+text.ShellQuote(s.Run)+" to continue", 0, 3)
 }
 

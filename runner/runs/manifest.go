@@ -31,6 +31,8 @@ type Manifest struct {
 	Environment ClassAndName `json:"environment"`
 	// AgentFolderSHA256 is the hash of the folder of another agent; "" if it has none.
 	AgentFolderSHA256 string `json:"agent_folder_sha256,omitempty"`
+	// Command are the arguments that continue the run, for mini report; empty if they may contain a secret.
+	Command []string `json:"command,omitempty"`
 	// Profile is the name of the configuration profile.
 	Profile string `json:"profile,omitempty"`
 	// Capabilities are the agent's features beyond the shell; null if none.

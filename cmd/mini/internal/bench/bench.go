@@ -10,25 +10,24 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/minibench/mini/agent/external"
-	"github.com/minibench/mini/cmd/mini/internal/system/doctor"
-	"github.com/minibench/mini/internal/text"
-	"github.com/minibench/mini/runner"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/minibench/mini/agent/external"
 	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/rows"
 	"github.com/minibench/mini/cmd/mini/internal/settings"
+	"github.com/minibench/mini/cmd/mini/internal/system/doctor"
 	"github.com/minibench/mini/cmd/mini/internal/ui/progress"
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
 	datasetopen "github.com/minibench/mini/datasets/open"
 	envopen "github.com/minibench/mini/env/open"
+	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/usage"
 	modelopen "github.com/minibench/mini/model/open"
+	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/runner/setup"
 )
@@ -109,7 +108,7 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 // AddSelectionFlags adds the flags that select rows. mini images has the same flags.
 func (o *Options) AddSelectionFlags(f *pflag.FlagSet) {
 	o.Selection.Numbered = true
-	f.StringArrayVarP(&o.Selection.IDs, "instance", "i", nil, "run only the instance with this `ID`, or number in the order of ids; repeatable")
+	f.StringArrayVarP(&o.Selection.IDs, "instance", "i", nil, "run only the instance with this `ID`, or a part that only its id has, or number in the order of ids; repeatable")
 	f.StringVar(&o.Selection.Filter, "filter", "", "run only instances whose id begins with this `REGEXP`")
 	f.StringVar(&o.Selection.Slice, "slice", "", "run only these rows, as in Python: A:B or A:B:STEP")
 	f.BoolVar(&o.Selection.Shuffle, "shuffle", false, "shuffle the rows before --slice")

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,8 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/eval"
 	"github.com/minibench/mini/cmd/mini/internal/ui"
+	envopen "github.com/minibench/mini/env/open"
+	"github.com/minibench/mini/internal/lazyregexp"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/version"
 	modelopen "github.com/minibench/mini/model/open"
@@ -36,7 +39,7 @@ func (j *Job) startSession() error {
 	}
 	j.changed, err = j.folder.StartSession(runs.Manifest{
 		Profile: j.Options.Profile(), Capabilities: capabilities, AgentFolderSHA256: j.agentFolderSHA256(),
-		MiniVersion: version.Version,
+		MiniVersion: version.Version, Command: j.recordedCommand(),
 		Dataset:     j.Input.Dataset,
 		Model:       runs.ClassAndName{Class: j.Config.Model.Class, Name: modelopen.Name(j.Config)},
 		Environment: runs.ClassAndName{Class: j.sandboxes.Class, Name: j.Config.Environment.Image},
@@ -147,17 +150,36 @@ func (j *Job) resumeHint() string {
 	return "to continue:\n    " + j.resumeCommand()
 }
 
-// resumeCommand returns the command that continues the run: that of this process, with the folder
-// and further arguments.
+// resumeCommand returns the command that continues the run, with further arguments.
 func (j *Job) resumeCommand(further ...string) string {
-	args := slices.Concat(os.Args, further)
-	if j.Options.Output == "" && j.combination == nil {
-		args = append(args, "-o", j.topFolder())
-	}
+	args := append([]string{os.Args[0]}, j.resumeArguments(further...)...)
 	for i, arg := range args {
 		args[i] = text.ShellQuote(arg)
 	}
 	return strings.Join(args, " ")
+}
+
+// resumeArguments returns the arguments of this process, with the folder of the run and further arguments.
+func (j *Job) resumeArguments(further ...string) []string {
+	args := slices.Concat(os.Args[1:], further)
+	if j.Options.Output == "" && j.combination == nil {
+		args = append(args, "-o", j.topFolder())
+	}
+	return args
+}
+
+// mayBeSecret matches arguments that may contain a key. Keys must not get into files.
+var mayBeSecret = lazyregexp.New(`(?i)header|secret|token|password|bearer|\benv\b|kwargs|://[^/]*@`)
+
+// recordedCommand returns the arguments that continue the run, for run.json; nil if they may contain a key, or
+// if the run cannot be continued.
+func (j *Job) recordedCommand() []string {
+	args := j.resumeArguments()
+	all := []byte(strings.Join(args, " "))
+	if j.Branch != nil || mayBeSecret.Match(all) || !bytes.Equal(envopen.Redact(j.Config)(all), all) {
+		return nil
+	}
+	return args
 }
 
 // jsonResult returns the value that --json prints for a run. If it cannot read the score, it omits the score

@@ -16,12 +16,29 @@ import (
 var extraNames = []string{"extra", "mini-extra", "mini-e"}
 
 // Arguments returns the arguments of a program's argv. A program with the name mini-extra or mini-e
-// gets the command "extra" as its first argument.
+// gets the command "extra" as its first argument. The optional value of --resume may be an argument of its
+// own.
 func Arguments(argv []string) []string {
+	args := slices.Clone(argv[1:])
 	if name := strings.TrimSuffix(filepath.Base(argv[0]), ".exe"); slices.Contains(extraNames[1:], name) {
-		return append([]string{extraNames[0]}, argv[1:]...)
+		return append([]string{extraNames[0]}, args...)
 	}
-	return argv[1:]
+	if i := slices.Index(args, "--resume"); i >= 0 && i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
+		args = slices.Replace(args, i, i+2, "--resume="+args[i+1])
+	}
+	return args
+}
+
+// otherCommands are commands of other agents, and those that mini had, with what does the same.
+var otherCommands = map[string]string{
+	"chat":         "mini alone begins a session",
+	"exec":         "mini -p TASK does a task without a session",
+	"fake-model":   "it is a program of the source code now: go run ./model/fake/serve",
+	"login":        "mini config setup asks for a model and its key",
+	"programbench": "mini has no ProgramBench; see mini datasets list",
+	"resume":       "mini --continue resumes the last session of this folder, and mini --resume shows all",
+	"run":          "mini -t TASK works on one task here, mini bench on a dataset",
+	"trajectories": "mini inspect shows trajectories, and mini import and mini export convert them",
 }
 
 // expandAlias replaces a command of mini-swe-agent by the command of mini that it stands for, and
@@ -39,8 +56,10 @@ func expandAlias(args []string, w io.Writer) ([]string, error) {
 	switch {
 	case name == "swebench" || name == "swebench-single":
 		expanded = benchArgs(rest, name == "swebench-single")
-	case name == "programbench":
-		return nil, usage.Errorf("programbench: mini has no ProgramBench; see mini datasets list")
+	case !isExtra && name == "version" && len(rest) == 0:
+		return []string{"--version"}, nil
+	case otherCommands[name] != "":
+		return nil, usage.Errorf("%s: %s", name, otherCommands[name])
 	case name == "config":
 		expanded = configArgs(rest)
 	case isExtra && slices.Contains([]string{"inspector", "inspect", "i"}, name):

@@ -73,7 +73,7 @@ func TestArguments(t *testing.T) {
 		{"inspect $D/nowhere", 2, "mini: $D/nowhere: there is no such folder"},
 		{"inspect $D/first $D/other", 2, "takes one file or folder, not 2"},
 		{"inspect --reasoning --no-reasoning $D/first", 2, "cannot be combined"},
-		{"inspect --filter x", 2, "mini: --filter: name a run, a folder or a file; mini inspect . is the current folder"},
+		{"inspect --filter x", 2, "mini: mini inspect takes the folder of a run, and none is in mini-runs; see mini inspect --help"},
 
 		{"runs $D/first", 2, "$D/first is a run; see mini report $D/first"},
 		{"runs $D $D", 2, "takes one folder"},

@@ -16,6 +16,7 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/eval"
 	"github.com/minibench/mini/cmd/mini/internal/report"
 	"github.com/minibench/mini/cmd/mini/internal/settings"
+	"github.com/minibench/mini/cmd/mini/internal/ui/chat/headless"
 	"github.com/minibench/mini/cmd/mini/internal/ui/progress"
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
@@ -89,6 +90,7 @@ func setCompletions(root *cobra.Command) {
 		"eval-network":      cmdutil.CompleteWords("bridge", "none"),
 		"run-id":            cmdutil.CompleteWords(eval.DefaultRunID),
 		"atif":              cmdutil.CompleteWords("1.8", "1.7"),
+		"output-format":     cmdutil.CompleteWords(headless.Formats...),
 		"sort":              cmdutil.CompleteWords(report.SortValues()...),
 	}
 	paths := []string{"output", "replies", "events", "cache", "plan", "books", "file", "dir"}

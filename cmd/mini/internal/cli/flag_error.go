@@ -12,7 +12,10 @@ import (
 
 // otherFlags are flags of Claude Code, Codex and aider, and what does the same.
 var otherFlags = map[string]string{
-	"p": "-t TASK -y", "print": "-t TASK -y", "prompt": "-t TASK", "message": "-t TASK",
+	"r": "--resume", "C": "-c environment.cwd=DIR", "cd": "-c environment.cwd=DIR", "permission-mode": "-y, or rules of the policy (docs/policy.md)",
+	"verbose": "--output-format stream-json alone, or --events FILE",
+	"prompt":  "-t TASK", "message": "-t TASK", "json": "-p --output-format stream-json", "max-turns": "-c agent.step_limit=N",
+	"max-budget-usd": "-c agent.cost_limit=DOLLARS", "allowedTools": "rules of the policy (docs/policy.md)",
 	"yes": "-y", "yes-always": "-y", "full-auto": "-y", "dangerously-skip-permissions": "-y",
 }
 

@@ -30,6 +30,7 @@ commands. It works on one task in the current folder, or on the instances of a
 benchmark, each in its own container.`,
 		Example: `  mini -m gpt-5-mini                            ask for a task, work on it here
   mini -m gpt-5-mini -t "make the tests pass"   work on one task here
+  mini -p "why do the tests fail?"              print only the answer
   mini bench --subset demo                      five small repositories, no key
   mini bench --subset verified -w 8 -m gpt-5-mini -o runs/first
   mini doctor                                   check this machine`,

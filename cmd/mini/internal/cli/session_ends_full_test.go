@@ -460,13 +460,13 @@ func TestResumeChosenSession(t *testing.T) {
 		p.checkExit(0)
 	}
 	p := newPTYProcess(t)
-	p.ready = "Number [1]: "
+	p.ready = "Number, or a part of the task [1]: "
 	p.start(s.dir, s.env, "mini", s.args([]string{submitCommand, submitCommand}, "--resume", "--plain", "-y")...)
 	p.expect("  1  today")
 	p.expect("scripted, Submitted: second task")
 	p.expect("  2  today")
 	p.expect("scripted, Submitted: first task")
-	p.play(step{"Number [1]: ", "3\r"}, step{"a number from 1 to 2", ""}, step{"Number [1]: ", "2\r"})
+	p.play(step{"Number, or a part of the task [1]: ", "3\r"}, step{"a number from 1 to 2", ""}, step{"Number, or a part of the task [1]: ", "first\r"})
 	p.expect("task: first task")
 	p.ready = ""
 	p.play(step{"What comes next?", "/d\r"}, step{"Nothing has changed since the session was continued", ""}) // not the files of the second
@@ -479,7 +479,7 @@ func TestResumeChosenSession(t *testing.T) {
 	p.play(step{"What comes next?", keyCtrlD})
 	p.exit()
 
-	for choice, want := range map[string]string{"--resume=3": "from 1, the session used last, to 2", "--resume": "there is no terminal to choose on"} {
+	for choice, want := range map[string]string{"--resume=3": "no session of this folder has this number", "--resume": "there is no terminal to choose on"} {
 		cmd := exec.CommandContext(t.Context(), "mini", s.args(nil, choice, "-y", "-t", "more")...)
 		cmd.Dir, cmd.Env = s.dir, s.env
 		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), want) {

@@ -17,7 +17,7 @@ func newSetup(t *testing.T, vars string) *screen {
 	s := newScreen(t, dir)
 	s.tmux("resize-window", "-x", "200", "-y", "50") // paths of tests are long
 	s.typeLine("unset OPENAI_API_KEY OPENAI_BASE_URL OPENAI_MODEL ANTHROPIC_API_KEY ANTHROPIC_BASE_URL OPENROUTER_API_KEY MSWEA_MODEL_NAME XDG_CONFIG_HOME XDG_STATE_HOME")
-	s.typeLine("OLLAMA_HOST=127.0.0.1:9; export OLLAMA_HOST " + vars + "; clear")
+	s.typeLine("OLLAMA_HOST=127.0.0.1:9 HTTPS_PROXY=http://127.0.0.1:9; export OLLAMA_HOST HTTPS_PROXY " + vars + "; clear") // no provider answers
 	s.until("a clear screen", "ready$")
 	return s
 }
@@ -54,10 +54,12 @@ func TestSetUp(t *testing.T) {
 		s := newSetup(t, "")
 		s.typeLine("mini config setup; echo code $?")
 		s.until("the providers", "1  OpenAI       OPENAI_API_KEY is not set", "5  a server on this machine (none")
-		s.answer("Number [1]:", "2")
+		s.answer("Number or name [1]:", "2")
 		s.answer("Name of the environment variable for the key [ANTHROPIC_API_KEY]:", "")
 		s.answer("Key (not shown):", "sk-ant-typed\x7f\x7fd")
+		s.until("why there is no list", "api.anthropic.com does not answer: connection refused. Type the name of the model.")
 		s.answer("Model [claude-sonnet-4-5]:", "")
+		s.answer("Test it now with one small call? [Y/n]", "n")
 		s.until("the end", "stored claude-sonnet-4-5 of Anthropic in", "stored the key in", "next: mini doctor", "code 0")
 		if shown := s.tmux("capture-pane", "-p", "-S", "-200"); strings.Contains(shown, "sk-ant") {
 			t.Errorf("the key is on the screen:\n%s", shown)
@@ -73,7 +75,7 @@ func TestSetUp(t *testing.T) {
 		// The second time, the current values are in brackets. The other settings stay.
 		s.typeLine("clear; mini config set agent.step_limit 9")
 		s.typeLine("mini config setup; echo code $?")
-		s.answer("Number [2]:", "1")
+		s.answer("Number or name [2]:", "1")
 		s.answer("Name of the environment variable for the key [OPENAI_API_KEY]:", "sk-by-mistake")
 		s.answer("Not the name of a variable", "OPENAI_API_KEY")
 		s.answer("Key (not shown):", "")
@@ -89,11 +91,13 @@ func TestSetUp(t *testing.T) {
 		s := newSetup(t, "OLLAMA_HOST="+local+" TERM=dumb")
 		s.typeLine("mini -y --exit-immediately -t 'do it'; echo code $?")
 		s.until("why", "mini: no model is set up yet.")
-		s.answer("Number [5]:", "nine")
-		s.answer("a number from 1 to 5", "")
-		s.until("its models", "It has qwen3:latest, other.")
+		s.answer("Number or name [5]:", "nine")
+		s.answer("a number from 1 to ", "")
+		s.until("its models", "1  qwen3:latest", "2  other")
 		s.answer("Model [qwen3:latest]:", "gone")
-		s.answer("It does not have gone; it has qwen3:latest, other.", "")
+		s.answer("Ollama does not list gone; the same name again uses it anyway.", "")
+		s.answer("Test it now with one small call? [Y/n]", "")
+		s.until("the test", "It works:")
 		s.until("the task", "stored qwen3:latest of Ollama in", "Submitted after 1 step", "code 0")
 		s.checkFile(ownFile, "model:\n  model_class: openai\n  base_url: http://"+local+"/v1\n  api_key_env: LOCAL_API_KEY\n  model_name: qwen3:latest\n  price:\n    free: true\n")
 		s.typeLine("clear; mini -y --exit-immediately -t 'do it'; echo again $?")
@@ -103,7 +107,7 @@ func TestSetUp(t *testing.T) {
 		t.Parallel()
 		s := newSetup(t, "")
 		s.typeLine("mini config setup; echo code $?")
-		s.answer("Number [1]:", "4")
+		s.answer("Number or name [1]:", "4")
 		s.answer("Address of its API", "api.deepseek.com")
 		s.answer("Not an address", "https://api.deepseek.com/v1/")
 		s.answer("Name of the environment variable for the key [DEEPSEEK_API_KEY]:", "WORKKEY")
@@ -113,6 +117,7 @@ func TestSetUp(t *testing.T) {
 		s.answer("Model:", "")
 		s.answer("Model:\nModel:", "sk-again")
 		s.answer("looks like a key.", "deepseek-chat")
+		s.answer("Test it now", "n")
 		s.until("the end", "stored", "code 0")
 		s.checkFile(ownFile, "model:\n  model_class: openai\n  base_url: https://api.deepseek.com/v1\n  api_key_env: WORK_DEEPSEEK_KEY\n  model_name: deepseek-chat\n")
 		s.checkFile(keyFile, "WORK_DEEPSEEK_KEY=sk-work\n")
@@ -125,7 +130,7 @@ func TestSetUp(t *testing.T) {
 func TestSetUpStopped(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ at, key, says string }{
-		"ctrl-c at a choice": {"Number [1]:", "C-c", "code 130"},
+		"ctrl-c at a choice": {"Number or name [1]:", "C-c", "code 130"},
 		"ctrl-c at the key":  {"Key (not shown):", "C-c", "code 130"},
 		"ctrl-d at a line":   {"Name of the environment variable for the key", "C-d", "code 2"},
 	} {
@@ -133,8 +138,8 @@ func TestSetUpStopped(t *testing.T) {
 			t.Parallel()
 			s := newSetup(t, "")
 			s.typeLine("mini config setup; echo code $?")
-			answers := map[string]string{"Number [1]:": "", "Name of the environment variable for the key": "", "Key (not shown):": "sk-typed"}
-			for _, question := range []string{"Number [1]:", "Name of the environment variable for the key", "Key (not shown):", "Model [gpt-5-mini]:"} {
+			answers := map[string]string{"Number or name [1]:": "", "Name of the environment variable for the key": "", "Key (not shown):": "sk-typed"}
+			for _, question := range []string{"Number or name [1]:", "Name of the environment variable for the key", "Key (not shown):", "Model [gpt-5-mini]:"} {
 				if question == test.at {
 					break
 				}

@@ -48,7 +48,7 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 		cmd.SuggestionsMinimumDistance = 2
 		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 			text += fmt.Sprintf("; did you mean %s?", cmp.Or(configs.ClosestName(args[0], near), near[0]))
-		} else if near := configs.ClosestName(args[0], []string{"help", "--version"}); cmd == cmd.Root() && near != "" { // cobra does not suggest them
+		} else if near := configs.ClosestName(args[0], []string{"help", "version"}); cmd == cmd.Root() && near != "" { // cobra does not suggest them
 			text += "; did you mean " + near + "?"
 		}
 		return usage.Wrap(errors.New(text + "; see " + cmd.CommandPath() + " --help"))

@@ -29,8 +29,9 @@ func newConfigSetup(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "setup",
 		Short: "Choose a model and its provider",
-		Long: `Asks for the provider of the model, the variable with its key, and the name of
-the model. It stores the answers in your own configuration file. Enter accepts
+		Long: `Asks for the provider of the model, the variable with its key, and the model,
+from the list of those that the server has. It calls the model once if you want
+to. It stores the answers in your own configuration file. Enter accepts
 the value in brackets. Ctrl-C changes nothing. mini asks the same questions if
 it starts on a terminal without a model or a key.`,
 		Example: "  mini config setup",
@@ -50,9 +51,19 @@ it starts on a terminal without a model or a key.`,
 	}
 }
 
-// offered returns the providers that the setup offers by name.
-func offered() []configs.Provider {
-	return []configs.Provider{configs.Providers["openai"], configs.Providers["anthropic"], configs.Providers["openrouter"]}
+// offered returns the providers that the setup offers by name: the three that most users have, and the others
+// by name.
+func offered() (first, others []configs.Provider) {
+	first = []configs.Provider{configs.Providers["openai"], configs.Providers["anthropic"], configs.Providers["openrouter"]}
+	for _, p := range configs.Providers {
+		if p.Title != "" && !slices.Contains(first, p) {
+			others = append(others, p)
+		}
+	}
+	slices.SortFunc(others, func(a, b configs.Provider) int {
+		return strings.Compare(strings.ToLower(a.Title), strings.ToLower(b.Title))
+	})
+	return first, others
 }
 
 // ProviderSetup holds the answers of a setup.
@@ -86,7 +97,7 @@ func SetUp(ctx context.Context, a *app.App, cfg *configs.Resolved) (*ProviderSet
 		if err := p.Printf("A few questions about the model. Enter accepts the value in brackets;\nCtrl-C changes nothing.\n"); err != nil {
 			return err
 		}
-		for _, question := range []func(context.Context, *ask.Prompter, *configs.Resolved) error{setup.askProvider, setup.askKey, setup.askModel} {
+		for _, question := range []func(context.Context, *ask.Prompter, *configs.Resolved) error{setup.askProvider, setup.askKey, setup.askModel, setup.askTest} {
 			if err := question(ctx, p, cfg); err != nil {
 				return err
 			}
@@ -99,39 +110,55 @@ func SetUp(ctx context.Context, a *app.App, cfg *configs.Resolved) (*ProviderSet
 	return setup, setup.write(ctx, a)
 }
 
+// Indexes in the list that askProvider shows.
+const (
+	otherIndex = 3 // after the first providers; the others follow localIndex
+	localIndex = 4
+)
+
 // askProvider asks for the provider of the model.
 func (u *ProviderSetup) askProvider(ctx context.Context, a *ask.Prompter, cfg *configs.Resolved) error {
 	running := slices.DeleteFunc(localservers.ProbeAll(ctx, localservers.KnownServers()), func(f localservers.ProbeResult) bool { return f.Err != nil })
-	named := offered()
+	first, others := offered()
 	var list []string
 	suggested := -1
-	for i, p := range named {
+	suggest := func(i int) {
+		if suggested < 0 {
+			suggested = i
+		}
+	}
+	for i, p := range first {
 		state := "is not set"
 		if os.Getenv(p.KeyEnv) != "" {
 			state = "is set" + inFile(p.KeyEnv)
-			suggested = cmp.Or(suggested+1, i+1) - 1 // the first provider whose variable is set
+			suggest(i)
 		}
 		list = append(list, fmt.Sprintf("%-12s %s %s", p.Title, p.KeyEnv, state))
 	}
-	otherIndex, localIndex := len(named), len(named)+1
 	localText := "none is running"
 	if len(running) > 0 {
 		localText = running[0].String()
 		if n := len(running) - 1; n > 0 {
 			localText += fmt.Sprintf(", and %d more", n)
 		}
-		if suggested < 0 {
-			suggested = localIndex
-		}
+		suggest(localIndex)
 	}
 	list = append(list, "another server with OpenAI's API", "a server on this machine ("+localText+")")
-	if i := currentProvider(cfg, named, running); i >= 0 {
+	for i, p := range others {
+		name := p.Title
+		if os.Getenv(p.KeyEnv) != "" {
+			name = fmt.Sprintf("%-12s %s is set%s", p.Title, p.KeyEnv, inFile(p.KeyEnv))
+			suggest(localIndex + 1 + i)
+		}
+		list = append(list, name)
+	}
+	if i := currentProvider(cfg, running); i >= 0 {
 		suggested = i
 	}
 	if err := a.Printf("Which provider serves the model?"); err != nil {
 		return err
 	}
-	n, err := a.Choose(ctx, "Number", list, max(0, suggested))
+	n, err := a.Choose(ctx, "Number or name", list, max(0, suggested))
 	switch {
 	case err != nil:
 		return err
@@ -139,22 +166,28 @@ func (u *ProviderSetup) askProvider(ctx context.Context, a *ask.Prompter, cfg *c
 		return u.askServer(ctx, a, running)
 	case n == localIndex, n == otherIndex:
 		return u.askAddress(ctx, a, cfg)
+	case n < otherIndex:
+		u.Provider = first[n]
+	default:
+		u.Provider = others[n-localIndex-1]
 	}
-	u.Provider = named[n]
 	return nil
 }
 
 // currentProvider returns the index of the configured provider in the list that
 // askProvider shows, or -1 if no model is configured or the list lacks its provider.
-func currentProvider(cfg *configs.Resolved, named []configs.Provider, running []localservers.ProbeResult) int {
+func currentProvider(cfg *configs.Resolved, running []localservers.ProbeResult) int {
 	m := cfg.Model
+	first, others := offered()
+	isCurrent := func(p configs.Provider) bool { return p.Class == m.Class && p.BaseURL == m.BaseURL }
 	if m.Name == "" {
 		return -1
 	}
-	for i, p := range named {
-		if p.Class == m.Class && p.BaseURL == m.BaseURL {
-			return i
-		}
+	if i := slices.IndexFunc(first, isCurrent); i >= 0 {
+		return i
+	}
+	if i := slices.IndexFunc(others, isCurrent); i >= 0 {
+		return localIndex + 1 + i
 	}
 	if m.Class != "openai" {
 		return -1
@@ -164,15 +197,15 @@ func currentProvider(cfg *configs.Resolved, named []configs.Provider, running []
 		servers = append(servers, f.Server)
 	}
 	if slices.ContainsFunc(servers, func(p localservers.Server) bool { return p.BaseURL == m.BaseURL }) {
-		return len(named) + 1
+		return localIndex
 	}
-	return len(named)
+	return otherIndex
 }
 
 // askAddress asks for the address of another server.
 func (u *ProviderSetup) askAddress(ctx context.Context, a *ask.Prompter, cfg *configs.Resolved) error {
 	suggestion := ""
-	if i := currentProvider(cfg, offered(), nil); i == len(offered()) {
+	if currentProvider(cfg, nil) == otherIndex {
 		suggestion = cfg.Model.BaseURL
 	}
 	for {
@@ -274,17 +307,23 @@ func (u *ProviderSetup) askKey(ctx context.Context, a *ask.Prompter, cfg *config
 	if err := a.Printf("%s is not set. Paste the key, and mini stores it in a file that only\nyou can read: %s\nPress Enter %s.", u.KeyEnv, text.Printable(configs.UserDotenv()), enterHint); err != nil {
 		return err
 	}
+	key, err := u.askValidKey(ctx, a)
+	u.key = key
+	return err
+}
+
+// askValidKey asks for a key until it can be one; "" is none.
+func (*ProviderSetup) askValidKey(ctx context.Context, a *ask.Prompter) (string, error) {
 	for {
 		key, err := a.AskSecret(ctx, "Key (not shown)")
 		if err != nil || key == "" {
-			return err
+			return "", err
 		}
 		if err = userfiles.ValidateKey(key); err == nil {
-			u.key = key
-			return nil
+			return key, nil
 		}
 		if err := a.Printf("Not a key: %v.", err); err != nil {
-			return err
+			return "", err
 		}
 	}
 }
@@ -295,50 +334,6 @@ func inFile(name string) string {
 		return " in " + text.Printable(file)
 	}
 	return ""
-}
-
-// askModel asks for the name of the model.
-func (u *ProviderSetup) askModel(ctx context.Context, a *ask.Prompter, cfg *configs.Resolved) error {
-	suggestion := u.Model
-	models := u.localServer.TextModels()
-	if len(models) > 0 {
-		suggestion = models[0].Name
-		if err := a.Printf("It has %s.", settings.FormatModels(models)); err != nil {
-			return err
-		}
-	}
-	m := cfg.Model
-	_, currentIsListed := u.localServer.FindModel(m.Name)
-	if m.Name != "" && m.Class == u.Class && m.BaseURL == u.BaseURL && (currentIsListed || len(models) == 0) {
-		suggestion = m.Name
-	}
-	for {
-		name, err := a.Ask(ctx, "Model", text.Printable(suggestion))
-		if err != nil {
-			return err
-		}
-		candidate := *cfg
-		candidate.Model.Class, candidate.Model.BaseURL, candidate.Model.Name, candidate.Model.Route = u.Class, u.BaseURL, name, configs.Route{}
-		_, isListed := u.localServer.FindModel(name)
-		switch err := settings.CheckModelNames(&candidate); {
-		case name == "":
-		case strings.ContainsAny(name, " \t") || strings.HasPrefix(name, "sk-"):
-			if err := a.Printf("Not the name of a model: it has spaces, or looks like a key."); err != nil {
-				return err
-			}
-		case len(models) > 0 && !isListed:
-			if err := a.Printf("It does not have %s; it has %s.", text.Printable(name), settings.FormatModels(models)); err != nil {
-				return err
-			}
-		case err != nil:
-			if err := a.Printf("%s.", text.Printable(err.Error())); err != nil {
-				return err
-			}
-		default:
-			u.Model = name
-			return nil
-		}
-	}
 }
 
 // write stores the settings and then the key, because the settings may conflict with
@@ -373,6 +368,9 @@ func (u *ProviderSetup) write(ctx context.Context, a *app.App) (err error) {
 	}
 	path, err := storeKey(ctx, u.KeyEnv, u.key)
 	if err != nil {
+		return err
+	}
+	if err := os.Setenv(u.KeyEnv, u.key); err != nil { // for the session that follows
 		return err
 	}
 	return notef(a, "stored the key in %s, which only you can read", path)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -30,6 +31,7 @@ import (
 type ImportOptions struct {
 	output        string
 	verbose, json bool
+	byFolder      bool // sessions of mini are instances with the names of their folders
 }
 
 // NewImport returns the command mini import.
@@ -60,6 +62,18 @@ A file or line may have up to 512 MB and needs several times that in memory.`,
 	return cmd
 }
 
+// MakeRun makes a run in the new folder dir of the trajectories in paths, to show them. It prints only what it
+// cannot read.
+func MakeRun(ctx context.Context, a *app.App, dir string, paths []string) error {
+	quiet := *a
+	quiet.Out = io.Discard
+	err := runImport(ctx, &quiet, &ImportOptions{output: dir, byFolder: true}, paths)
+	if errors.Is(err, cmdutil.ErrIncomplete) && cmdutil.FileExists(filepath.Join(dir, datasets.RunFile)) {
+		return nil // there are others
+	}
+	return err
+}
+
 func runImport(ctx context.Context, a *app.App, o *ImportOptions, paths []string) error {
 	if o.output == "" {
 		return usage.Errorf("-o RUN is required: the folder of the run to create or extend")
@@ -81,7 +95,7 @@ func runImport(ctx context.Context, a *app.App, o *ImportOptions, paths []string
 		return usage.Wrap(err)
 	}
 	imp := &importer{
-		a: a, verbose: o.verbose, run: runImporter,
+		a: a, verbose: o.verbose, byFolder: o.byFolder, run: runImporter,
 		instances: map[string]bool{}, classes: map[trajectories.Class]int{}, formats: map[string]int{},
 	}
 	if o.json {
@@ -113,11 +127,12 @@ func runImport(ctx context.Context, a *app.App, o *ImportOptions, paths []string
 
 // importer imports files into a run, and prints what it imported.
 type importer struct {
-	a       *app.App
-	verbose bool
-	json    *json.Encoder // prints lines of JSON; nil for lines for people
-	outErr  error         // the first error of the output
-	run     *runner.Importer
+	a        *app.App
+	verbose  bool
+	byFolder bool
+	json     *json.Encoder // prints lines of JSON; nil for lines for people
+	outErr   error         // the first error of the output
+	run      *runner.Importer
 
 	attempts, skipped, failed int // imported attempts, those imported before, and unreadable files and rows
 	other                     int // files found in folders, in unknown formats
@@ -182,6 +197,9 @@ func (imp *importer) importAttempt(path string, t *formats.File) (fileErr, runEr
 		return nil, nil
 	}
 	id := t.Header.InstanceID
+	if imp.byFolder {
+		id = sessionName(path, id)
+	}
 	if err := datasets.CheckID(id); err != nil {
 		return fmt.Errorf("%s: %w", path, err), nil
 	}
@@ -210,6 +228,23 @@ func (imp *importer) importAttempt(path string, t *formats.File) (fileErr, runEr
 	}
 	imp.added(path, t, added)
 	return nil, nil
+}
+
+// sessionName returns the name of a session of mini: that of its file or, if it is the usual one, that of its
+// folder. It returns the id of other trajectories.
+func sessionName(path, id string) string {
+	name, isSession := strings.CutSuffix(filepath.Base(path), ".journal.jsonl")
+	switch {
+	case !isSession:
+		return id
+	case name != "task":
+		return name
+	}
+	abs, err := filepath.Abs(path)
+	if dir := filepath.Base(filepath.Dir(abs)); err == nil && datasets.CheckID(dir) == nil {
+		return dir
+	}
+	return id
 }
 
 // writeManifest writes a manifest into a run that has none, unless no attempt was

@@ -72,7 +72,7 @@ func (o *Options) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.skipUnknown, "skip-unknown", false, "skip predictions that cannot be graded")
 	f.BoolVar(&o.trust, "trust-verdicts", false, "take verdicts that this user's mini did not sign")
 	o.datasets.AddFlags(f)
-	f.StringArrayVarP(&o.selection.IDs, "instance", "i", nil, "evaluate only the instance with this `ID`; repeatable")
+	f.StringArrayVarP(&o.selection.IDs, "instance", "i", nil, "evaluate only the instance with this `ID`, or the only one whose id contains it; repeatable")
 	f.StringVar(&o.selection.Filter, "filter", "", "evaluate only instances whose id begins with this `REGEXP`")
 	f.StringVar(&o.selection.Slice, "slice", "", "evaluate only a slice of the rows, as in Python: A:B or A:B:STEP")
 	f.IntP("workers", "w", 0, "number of patches to evaluate in parallel (default half the cores)")

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -45,7 +46,7 @@ func (o *Options) find(a *app.App, args []string) ([]*recording, error) {
 		recordings = append(recordings, found...)
 	}
 	for _, id := range o.instances {
-		if !seen[id] {
+		if _, ok := datasets.MatchID(slices.Collect(maps.Keys(seen)), id); !ok {
 			return nil, usage.Errorf("no attempt on %.100s found", text.Printable(id))
 		}
 	}
@@ -77,7 +78,7 @@ func (o *Options) findIn(a *app.App, arg string, seen map[string]bool) ([]*recor
 	case !info.IsDir():
 		return []*recording{{path: arg}}, nil
 	}
-	ids, dir := o.instances, arg
+	ids, dir := slices.Clone(o.instances), arg
 	run, err := runs.Read(dir)
 	if errors.Is(err, runs.ErrNotRunFolder) {
 		if above, id, ok := cmdutil.FindRunAbove(dir); ok && id != "" {
@@ -90,6 +91,15 @@ func (o *Options) findIn(a *app.App, arg string, seen map[string]bool) ([]*recor
 	}
 	for _, line := range run.ReadErrors {
 		_, _ = fmt.Fprintln(a.Err, "mini: warning:", text.Printable(line)) // best effort
+	}
+	var known []string
+	for _, in := range run.Instances {
+		known = append(known, in.ID)
+	}
+	for i, typed := range ids {
+		if id, ok := datasets.MatchID(known, typed); ok {
+			ids[i] = id
+		}
 	}
 	var recordings []*recording
 	for _, in := range run.Instances {

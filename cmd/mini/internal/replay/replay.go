@@ -62,7 +62,7 @@ up to step N run again, and the rest is a new attempt in the run of -o.`,
 
 // addFlags adds the flags to f.
 func (o *Options) addFlags(f *pflag.FlagSet) {
-	f.StringArrayVarP(&o.instances, "instance", "i", nil, "for runs: replay only the instance with this `ID`; repeatable")
+	f.StringArrayVarP(&o.instances, "instance", "i", nil, "for runs: replay only the instance with this `ID`, or the only one whose id contains it; repeatable")
 	f.IntVar(&o.attempt, "attempt", 0, "for runs: replay this attempt instead of the one that counts")
 	o.datasets.AddFlags(f)
 	f.Lookup("subset").Usage = "dataset `SET` of the attempts' instances; repeatable"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -11,6 +12,7 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/usage"
 	"github.com/minibench/mini/runner/compare"
 )
@@ -35,12 +37,13 @@ type compareOptions struct {
 func NewCompare(a *app.App) *cobra.Command {
 	o := &compareOptions{}
 	cmd := &cobra.Command{
-		Use:   "compare RUN RUN...",
+		Use:   "compare [RUN RUN...]",
 		Short: "Compare runs on the same instances",
 		Long: `Compares the resolve rates of runs on the instances that they have in common:
 what differs in their configurations, rates with 95% intervals, paired
 differences with exact tests, the instances that differ, pass@k, and cost. The
-first run is the base unless --base names another. mini compare only reads; run
+first run is the base unless --base names another. Without arguments it compares
+the two newest runs of one dataset in ` + cmdutil.DefaultRunsDir + `. mini compare only reads; run
 mini eval first, because it needs verdicts.
 
 An attempt without a verdict does not count, and neither does an instance that
@@ -57,13 +60,19 @@ do not tell.`,
   mini compare runs/* --base runs/first --json | jq '.pairs[].sentence'
   mini compare runs/main runs/branch --max-drop 2`,
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) < 2 {
+			if len(args) == 1 {
 				return usage.Errorf("mini compare takes at least two runs; see mini compare --help")
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.maxDropIsSet = cmd.Flags().Changed("max-drop")
+			if len(args) == 0 {
+				var err error
+				if args, err = newestPair(a); err != nil {
+					return err
+				}
+			}
 			return o.run(cmd.Context(), a, args)
 		},
 	}
@@ -134,6 +143,38 @@ func (o *compareOptions) run(ctx context.Context, a *app.App, dirs []string) err
 		return cmdutil.WithCode(errors.New("the results do not tell whether a run is within --max-drop"), exitUnclear)
 	}
 	return nil
+}
+
+// newestPair returns the two newest runs here that have the same dataset, the older one first.
+func newestPair(a *app.App) ([]string, error) {
+	dir := cmdutil.RunsDir()
+	list, err := readRuns(a, dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, usage.Wrap(err)
+	}
+	older := map[string]string{} // by dataset
+	newer := map[string]string{}
+	for _, r := range list {
+		switch {
+		case r.Dataset == "":
+		case newer[r.Dataset] == "":
+			newer[r.Dataset] = r.Folder
+		case older[r.Dataset] == "":
+			older[r.Dataset] = r.Folder
+		}
+	}
+	for _, r := range list {
+		if older[r.Dataset] != "" {
+			pair := []string{older[r.Dataset], newer[r.Dataset]}
+			_, _ = fmt.Fprintf(a.Err, "mini: the two newest runs of %s here are %s and %s\n", text.Printable(r.Dataset), text.ShellQuote(pair[0]), text.ShellQuote(pair[1])) // best effort
+			return pair, nil
+		}
+	}
+	message := "mini compare takes at least two runs, and no two in " + dir + " have the same dataset"
+	if len(list) > 0 {
+		message += "; the newest is " + text.ShellQuote(list[0].Folder)
+	}
+	return nil, usage.Errorf("%s; see mini compare --help", message)
 }
 
 // prepare validates the flags and the names of the runs.

@@ -45,7 +45,8 @@ import reads, and shows them step by step: reasoning, replies, commands, outputs
 the patch and the test log. A single trajectory opens directly. Press ? for the
 keys; they include those of mini-swe-agent's inspector. Without PATH, mini inspect
 lists the sessions of all folders and the runs in this folder's ` + cmdutil.DefaultRunsDir + `,
-newest first, with numbers: mini inspect 3 opens the third.
+newest first, with numbers: mini inspect 3 opens the third. With flags that select
+or print trajectories it takes the newest run.
 
 Without a terminal, or with --plain, mini inspect prints the list, or the whole
 trajectory if there is only one. It only reads; the run may be still running.
@@ -68,10 +69,14 @@ field searches the ids; label: finds the labels of mini label.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.stepIsSet = cmd.Flags().Changed("step")
 			if len(args) == 0 {
-				if f := changedFlag(cmd, "filter", "sort", "reasoning", "no-reasoning", "step"); f != "" {
-					return usage.Errorf("--%s: name a run, a folder or a file; mini inspect . is the current folder", f)
+				if changedFlag(cmd, "filter", "sort", "reasoning", "no-reasoning", "step", "plain") == "" {
+					return listKnown(a, o.all, o.json)
 				}
-				return listKnown(a, o.all, o.json)
+				newest, err := cmdutil.OneRunOrNewest(a.Err, "mini inspect", args)
+				if err != nil {
+					return err
+				}
+				args = []string{newest}
 			}
 			var err error
 			if o.path, err = pathOfRow(a, args[0], o.all); err != nil {

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 
@@ -15,12 +16,15 @@ import (
 
 	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/cmd/mini/internal/convert"
 	"github.com/minibench/mini/cmd/mini/internal/rows"
 	"github.com/minibench/mini/cmd/mini/internal/web"
 	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/env/scratch"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/usage"
 	"github.com/minibench/mini/runner/runs"
+	"github.com/minibench/mini/trajectories/formats"
 )
 
 // defaultPort is the first port that mini view tries.
@@ -39,19 +43,24 @@ type viewOptions struct {
 func NewView(a *app.App) *cobra.Command {
 	o := &viewOptions{}
 	cmd := &cobra.Command{
-		Use:   "view [RUN...]",
+		Use:   "view [RUN | TRAJECTORY]...",
 		Short: "Show runs in a web browser",
 		Long: `Serves pages about runs on this machine until Ctrl-C: the runs, their instances,
 every step of every attempt, and their comparison. The pages follow a run that is
 still running. mini view only reads.
 
-RUN is the folder of a run or a folder that contains runs; it defaults to
-` + cmdutil.DefaultRunsDir + `. The address that mini view prints contains a secret word, without which
+RUN is the folder of a run or a folder that contains runs. Without arguments
+mini view shows the newest run of ` + cmdutil.DefaultRunsDir + `, and the others behind it. RUN may also be a session of mini or any trajectory that mini import reads: a
+file, a folder, or the number of a row of mini inspect. The pages show these as
+they are now.
+
+The address that mini view prints contains a secret word, without which
 other users of this machine cannot open the pages. Other machines cannot connect:
 forward the port with ssh -L, or listen on another address with --host.`,
 		Example: `  mini view runs/first
   mini view runs/first runs/second
-  mini view runs/first -i django__django-11099 --step 12`,
+  mini view runs/first -i django__django-11099 --step 12
+  mini view ~/.local/state/mini`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.stepSet = cmd.Flags().Changed("step")
 			return o.run(cmd.Context(), a, args)
@@ -60,27 +69,48 @@ forward the port with ssh -L, or listen on another address with --host.`,
 	f := cmd.Flags()
 	f.IntVar(&o.port, "port", defaultPort, "listen on this `PORT`, or on the next free one; 0: any")
 	f.StringVar(&o.host, "host", "127.0.0.1", "listen on this `ADDRESS`")
-	f.StringVarP(&o.instance, "instance", "i", "", "print the address of the instance with this `ID`")
+	f.StringVarP(&o.instance, "instance", "i", "", "print the address of the instance with this `ID`, or the only one whose id contains it")
 	f.IntVar(&o.step, "step", 0, "with -i: print the address of step `N`")
 	return cmd
 }
 
-func (o *viewOptions) run(ctx context.Context, a *app.App, args []string) error {
+func (o *viewOptions) run(ctx context.Context, a *app.App, args []string) (err error) {
 	if o.port < 0 || o.port > 65535 {
 		return usage.Errorf("--port %d: ports are numbers from 0 to 65535", o.port)
 	}
 	if o.stepSet && o.instance == "" {
 		return usage.Errorf("--step is for -i, which is not given")
 	}
+	args, temporary, remove, err := trajectoriesAsRun(ctx, a, args)
+	defer remove()
+	if err != nil {
+		return err
+	}
 	dirs, err := runFolders(args)
 	if err != nil {
 		return err
 	}
-	viewer, err := web.Open(dirs, web.Options{Rows: cachedRows(ctx)})
+	if len(args) == 0 {
+		newest, err := cmdutil.OneRunOrNewest(a.Err, "mini view", nil)
+		if err != nil {
+			return err
+		}
+		isNewest := func(dir string) bool { return filepath.Clean(dir) == filepath.Clean(newest) }
+		if i := slices.IndexFunc(dirs, isNewest); i > 0 {
+			dirs = slices.Insert(slices.Delete(dirs, i, i+1), 0, newest)
+		}
+	}
+	viewer, err := web.Open(dirs, web.Options{Rows: cachedRows(ctx), Temporary: temporary})
 	if err != nil {
 		return usage.Wrap(err)
 	}
 	page := "/"
+	if len(args) == 0 {
+		page = viewer.FirstRun()
+	}
+	if attempt, ok := viewer.OnlyAttempt(); ok && temporary != "" {
+		page = attempt
+	}
 	if o.instance != "" {
 		step := ""
 		if o.stepSet {
@@ -173,6 +203,58 @@ func interfaceAddresses(port string) []string {
 		}
 	}
 	return all
+}
+
+// trajectoriesAsRun replaces the arguments that are trajectories, or folders of trajectories without runs, by a
+// temporary run with all of them, the last of the result. The caller calls remove, which is never nil.
+func trajectoriesAsRun(ctx context.Context, a *app.App, args []string) (_ []string, temporary string, remove func(), err error) {
+	remove = func() {}
+	var kept, trajectories []string
+	for _, arg := range args {
+		path, err := pathOfRow(a, arg, true)
+		if err != nil {
+			return nil, "", remove, err
+		}
+		if isTrajectory(path) {
+			trajectories = append(trajectories, formats.Journal(path))
+		} else {
+			kept = append(kept, path)
+		}
+	}
+	if len(trajectories) == 0 {
+		return kept, "", remove, nil
+	}
+	dir, err := scratch.New("view")
+	if err != nil {
+		return nil, "", remove, err
+	}
+	remove = func() { _ = scratch.Remove(dir) } // the next mini tries again
+	run := filepath.Join(dir, "sessions")
+	return append(kept, run), run, remove, convert.MakeRun(ctx, a, run, trajectories)
+}
+
+// isTrajectory reports whether path is a file, or a folder with trajectories that has no runs.
+func isTrajectory(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return err == nil
+	}
+	if _, err := runs.Detect(path); !errors.Is(err, runs.ErrNotRunFolder) {
+		return false
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil || slices.ContainsFunc(entries, func(e os.DirEntry) bool { return len(runsIn(filepath.Join(path, e.Name()))) > 0 }) {
+		return false
+	}
+	if _, _, isInRun := cmdutil.FindRunAbove(path); isInRun {
+		return false
+	}
+	for f := range formats.FindFiles(path, nil) {
+		if f.Err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // runFolders returns the folders of runs that the arguments name. An argument is a run or a folder

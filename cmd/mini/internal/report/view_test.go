@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/cookiejar"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -98,6 +99,48 @@ func TestViewStep(t *testing.T) {
 	defer stop()
 	if code, body := get(t, address); code != http.StatusOK || !strings.Contains(body, `id="s2"`) || !strings.HasSuffix(address, "#s2") {
 		t.Errorf("%s: %d", address, code)
+	}
+}
+
+// A session opens at its only attempt, several sessions at their list. -i takes a part of the name.
+func TestViewSessions(t *testing.T) {
+	dir := t.TempDir()
+	sessions := filepath.Join(dir, "state")
+	for steps, name := range []string{"20261130-070809.123", "20261130-080910.456"} {
+		run := filepath.Join(dir, name)
+		webtest.BigRun(t, run, 1, 1, 3+steps)
+		data, err := os.ReadFile(filepath.Join(run, webtest.BigID(0), "attempts", "1", "journal.jsonl"))
+		if err == nil {
+			err = os.MkdirAll(filepath.Join(sessions, name), 0o700)
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(sessions, name, "task.journal.jsonl"), data, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := filepath.Join(sessions, "20261130-070809.123")
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{first}, `id="s1"`},
+		{[]string{filepath.Join(first, "task.journal.jsonl")}, `id="s1"`},
+		{[]string{filepath.Join(first, "task.traj.json")}, `id="s1"`}, // stands for its journal
+		{[]string{sessions}, "2 instances"},
+		{[]string{sessions, "-i", "070809"}, "070809"},
+	} {
+		if filepath.Base(test.args[0]) == "task.traj.json" {
+			if err := os.WriteFile(test.args[0], []byte("{}"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		address, stop := view(t, test.args...)
+		if code, body := get(t, address); code != http.StatusOK || !strings.Contains(body, test.want) || strings.Contains(body, "mini-scratch") {
+			t.Errorf("%v: %s: %d, without %q", test.args, address, code, test.want)
+		}
+		stop()
 	}
 }
 

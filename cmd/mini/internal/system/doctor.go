@@ -13,6 +13,7 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/bench"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/cmd/mini/internal/settings"
 	"github.com/minibench/mini/cmd/mini/internal/system/doctor"
 	"github.com/minibench/mini/cmd/mini/internal/ui"
 	"github.com/minibench/mini/configs"
@@ -21,8 +22,6 @@ import (
 	"github.com/minibench/mini/env/docker"
 	envopen "github.com/minibench/mini/env/open"
 	"github.com/minibench/mini/internal/usage"
-	"github.com/minibench/mini/model/anthropic"
-	"github.com/minibench/mini/model/openai"
 	"github.com/minibench/mini/runner"
 )
 
@@ -165,18 +164,13 @@ func builtinSettings(names ...string) (*configs.Resolved, error) {
 	return configs.Merge(layers...)
 }
 
-// serverFor returns the server of the configured model. The configured URL of a server with Anthropic's
-// API may end with "/v1" or not.
+// serverFor returns the server of the configured model.
 func serverFor(cfg *configs.Resolved) doctor.Server {
 	m := cfg.Model
 	key, _ := configs.ModelKey(cfg) // runDoctor has reported an error
-	base := cmp.Or(m.BaseURL, openai.DefaultBaseURL)
-	if m.Class == "anthropic" {
-		base = strings.TrimSuffix(strings.TrimRight(cmp.Or(m.BaseURL, anthropic.DefaultBaseURL), "/"), "/v1") + "/v1"
-	}
 	return doctor.Server{
 		Scripted: m.Class == "scripted", Model: m.Name,
-		BaseURL: base, UsesAnthropicAPI: m.Class == "anthropic", CustomServer: m.BaseURL != "",
+		BaseURL: settings.ModelsURL(m), UsesAnthropicAPI: m.Class == "anthropic", CustomServer: m.BaseURL != "",
 		KeyEnv: m.APIKeyEnv, KeyFile: configs.DotenvFile(m.APIKeyEnv), Key: key,
 	}
 }

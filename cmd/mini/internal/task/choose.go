@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -46,35 +47,73 @@ func (o *Options) chooseSession(ctx context.Context, a *app.App) error {
 	if len(list) == 0 {
 		return usage.Errorf("--resume: there is no session of this folder; mini -t TASK begins one")
 	}
-	var number int
+	var found sessions.Stored
 	switch {
+	case o.choice == chooseFromList && a.Interactive:
+		found, err = askForSession(ctx, a, list)
 	case o.choice != chooseFromList:
-		number, err = strconv.Atoi(o.choice)
-		if err != nil || number < 1 || number > len(list) {
-			return usage.Errorf("--resume=%.40s: give a number from 1, the session used last, to %d; mini --resume shows them", o.choice, len(list))
-		}
-	case a.Interactive:
-		if number, err = askForSession(ctx, a, list); err != nil {
-			return err
+		matching := matchingSessions(list, o.choice)
+		if found, err = findSession(list, o.choice); err != nil && len(matching) > 1 && a.Interactive {
+			found, err = askForSession(ctx, a, matching)
 		}
 	default:
-		return usage.Errorf("--resume: there is no terminal to choose on; give a number, as in --resume=1:\n%s", strings.Join(sessionLines(list, time.Now()), "\n"))
+		err = usage.Errorf("--resume: there is no terminal to choose on; give a number or a part of the task, as in --resume 1:\n%s", strings.Join(sessionLines(list, time.Now()), "\n"))
 	}
-	o.resume, o.session = true, list[number-1].Name
-	return nil
+	o.resume, o.session = err == nil, found.Name
+	return err
 }
 
-// askForSession returns the number of the session that the user chooses.
-func askForSession(ctx context.Context, a *app.App, list []sessions.Stored) (number int, err error) {
+// findSession returns the session with a number in the list, a name, or the only one whose task contains
+// the text.
+func findSession(list []sessions.Stored, choice string) (sessions.Stored, error) {
+	if number, err := strconv.Atoi(choice); err == nil && number >= 1 && number <= len(list) {
+		return list[number-1], nil
+	}
+	if i := slices.IndexFunc(list, func(s sessions.Stored) bool { return s.Name == choice }); i >= 0 {
+		return list[i], nil
+	}
+	switch found := matchingSessions(list, choice); len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return sessions.Stored{}, usage.Errorf("--resume %.40q: no session of this folder has this number, and no task contains it; mini --resume shows the %s", choice, text.Count(len(list), "session"))
+	default:
+		return sessions.Stored{}, usage.Errorf("--resume %.40q: %s contain it; say more of one, or give its number:\n%s", choice, text.Count(len(found), "task"), strings.Join(numberedLines(list, found), "\n"))
+	}
+}
+
+// matchingSessions returns the sessions whose task contains all words of a text.
+func matchingSessions(list []sessions.Stored, query string) []sessions.Stored {
+	return slices.DeleteFunc(slices.Clone(list), func(s sessions.Stored) bool { return !ask.Matches(s.Task, query) })
+}
+
+// numberedLines returns the lines of some sessions of the list, with their numbers.
+func numberedLines(list, some []sessions.Stored) []string {
+	var lines []string
+	for i, line := range sessionLines(some, time.Now()) {
+		number := 1 + slices.IndexFunc(list, func(s sessions.Stored) bool { return s.Name == some[i].Name })
+		lines = append(lines, fmt.Sprintf("%3d  %s", number, line))
+	}
+	return lines
+}
+
+// askForSession returns the session that the user chooses.
+func askForSession(ctx context.Context, a *app.App, list []sessions.Stored) (chosen sessions.Stored, err error) {
 	err = config.WithPrompter(a, func(p *ask.Prompter) error {
 		if err := p.Printf("Sessions of this folder, the one used last first; mini keeps %d. Enter accepts the\nnumber in brackets; Ctrl-C leaves.\n", sessions.Max); err != nil {
 			return err
 		}
-		index, err := p.Choose(ctx, "Number", sessionLines(list, time.Now()), 0)
-		number = index + 1
+		tasks := make([]string, len(list))
+		for i, s := range list {
+			tasks[i] = s.Task
+		}
+		index, err := p.Choose(ctx, "Number, or a part of the task", sessionLines(list, time.Now()), 0, tasks...)
+		if err == nil {
+			chosen = list[index]
+		}
 		return err
 	})
-	return number, err
+	return chosen, err
 }
 
 // sessionLines returns a line for each session: time, model, end, cost and task.
@@ -92,4 +131,19 @@ func sessionLines(list []sessions.Stored, now time.Time) []string {
 		lines = append(lines, line+": "+ansi.Truncate(task, max(20, 72-ansi.StringWidth(line)), "…"))
 	}
 	return lines
+}
+
+// listSessions returns the list of the sessions whose task contains a text. It implements
+// chat.Config.Sessions.
+func (t *session) listSessions(query string) string {
+	store, err := t.openStore()
+	if err != nil {
+		return cmdutil.Sanitize(err.Error())
+	}
+	list := store.List()
+	found := matchingSessions(list, query)
+	if len(found) == 0 {
+		return "No session of this folder has such a task."
+	}
+	return strings.Join(numberedLines(list, found), "\n") + "\nmini --resume NUMBER resumes one; mini view shows one in a browser."
 }

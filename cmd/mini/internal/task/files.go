@@ -19,10 +19,10 @@ import (
 )
 
 // readProjectDocs reads the instructions of the user and, if commands run on this machine, of
-// the project, and says which there are. Only interactive sessions have them. A file that
-// cannot be read is a warning.
+// the project, and says which there are. Only interactive sessions and the print mode, which says
+// nothing, have them. A file that cannot be read is a warning.
 func (t *session) readProjectDocs() error {
-	if !t.Interactive || t.options.noProjectDocs || !t.cfg.Agent.ProjectDocs {
+	if !t.Interactive && !t.options.print || t.options.noProjectDocs || !t.cfg.Agent.ProjectDocs {
 		return nil
 	}
 	var userDir, dir string
@@ -38,7 +38,7 @@ func (t *session) readProjectDocs() error {
 			return err
 		}
 	}
-	if len(t.docs) == 0 {
+	if len(t.docs) == 0 || t.options.print {
 		return nil
 	}
 	var names []string

@@ -111,8 +111,40 @@ func (t *session) switchModel(ctx context.Context, name string) (string, error) 
 		return "", err
 	}
 	t.modelSwitch.Set(route.Named{Name: used, Model: next})
+	t.modelCfg = cfg
 	t.options.TopLayers = flags.TopLayers // for the session of /new
 	return used, settings.PrintCostNote(t.Err, cfg)
+}
+
+// modelList is the list of models of the server at an address.
+type modelList struct {
+	url    string
+	names  []string
+	server string
+	err    error
+}
+
+// modelLister returns a function that lists the models of the current model's server and asks each server once;
+// nil for a script or a route. It implements chat.Config.ListModels: the chat calls it and switchModel one at
+// a time.
+func (t *session) modelLister() func(context.Context) ([]string, string, error) {
+	if t.cfg.Model.Class == "scripted" || t.cfg.Model.Route.Kind != "" {
+		return nil
+	}
+	return func(ctx context.Context) ([]string, string, error) {
+		key, err := configs.ModelKey(t.modelCfg)
+		if err != nil {
+			return nil, "", err
+		}
+		l := &t.modelList
+		if u := settings.ModelsURL(t.modelCfg.Model); l.url != u {
+			l.names, l.server, l.err = settings.ListModels(ctx, t.modelCfg.Model, key)
+			if l.url = u; l.err != nil {
+				l.url = "" // the next time it may answer
+			}
+		}
+		return l.names, l.server, l.err
+	}
 }
 
 // returnToModel tells the user that a model refused its first call, and records the model that
@@ -203,7 +235,11 @@ func (t *session) execute(ctx context.Context, script string, onOutput func([]by
 	}
 	command := t.agent.Command(script)
 	command.SubmissionMarkers, command.OnOutput = nil, onOutput
-	return sandbox.Execute(ctx, command)
+	res, err = sandbox.Execute(ctx, command)
+	for _, p := range res.Background {
+		t.processes.add(p.PID)
+	}
+	return res, err
 }
 
 // noNewReason says why /new cannot begin another conversation; empty if it can.

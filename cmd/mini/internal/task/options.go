@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,6 +20,7 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/config"
 	"github.com/minibench/mini/cmd/mini/internal/settings"
 	"github.com/minibench/mini/cmd/mini/internal/ui/chat"
+	"github.com/minibench/mini/cmd/mini/internal/ui/chat/headless"
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
 	envopen "github.com/minibench/mini/env/open"
@@ -40,16 +40,21 @@ type Options struct {
 	plain           bool
 	noProjectDocs   bool
 	events          string
-	HasTask         bool   // -t is set
+	HasTask         bool   // there is a task: -t is set, or the print mode has one
+	print           bool   // -p
+	format          string // --output-format
+	argument        string // the task after -p
 	draft           string // the initial text of the input field
 }
 
 // AddFlags adds the flags of mini without a subcommand.
 func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVarP(&o.task, "task", "t", "", "what to do; - reads it from stdin")
+	f.BoolVarP(&o.print, "print", "p", false, "do the task in the argument and on stdin, print only its result, and exit")
+	f.StringVar(&o.format, "output-format", string(headless.Text), "with -p, the `FORMAT` of the result: text, json or stream-json")
 	f.BoolVarP(&o.yolo, "yolo", "y", false, "run commands without asking, also those that leave the folder")
 	f.BoolVar(&o.resume, "continue", false, "resume the last session of this folder")
-	f.StringVar(&o.choice, "resume", "", "choose a session of this folder to resume, or give its `NUMBER`")
+	f.StringVar(&o.choice, "resume", "", "choose a session of this folder to resume, or give its `NUMBER` or words of its task")
 	f.Lookup("resume").NoOptDefVal = chooseFromList
 	f.BoolVar(&o.exitImmediately, "exit-immediately", false, "exit at the end without asking for another task")
 	f.BoolVar(&o.plain, "plain", false, "print lines only, for screen readers and simple terminals")
@@ -59,23 +64,31 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	cmdutil.AddEventsFlag(f, &o.events)
 }
 
-// Args accepts the number of --resume as an argument of its own, and no other arguments.
+// Args accepts one argument in print mode, the task, and no others.
 func (o *Options) Args(cmd *cobra.Command, args []string) error {
-	if _, err := strconv.Atoi(strings.Join(args, " ")); err == nil && o.choice == chooseFromList {
-		o.choice = args[0]
-		return nil
+	switch {
+	case !o.print || len(args) == 0:
+		return cmdutil.NoArgs(cmd, args)
+	case len(args) > 1:
+		return usage.Errorf("-p takes the task as one argument, not %d: put it in quotes", len(args))
 	}
-	return cmdutil.NoArgs(cmd, args)
+	o.argument = args[0]
+	return nil
 }
-
-// maxTask is the maximum length of a task on stdin, in bytes.
-const maxTask = 10 << 20
 
 // taskID is the instance id of a task.
 const taskID = "task"
 
 // Run runs one task and, as long as the user asks for one, another conversation in the same folder.
 func Run(ctx context.Context, a *app.App, o *Options) error {
+	if err := o.checkPrint(); err != nil {
+		return err
+	}
+	if o.print {
+		withoutUser := *a
+		withoutUser.Interactive = false
+		a = &withoutUser
+	}
 	if o.choice != "" {
 		if err := o.chooseSession(ctx, a); err != nil {
 			return err
@@ -94,7 +107,7 @@ func Run(ctx context.Context, a *app.App, o *Options) error {
 		return err
 	}
 	for {
-		t, err := o.newSession(a, cfg)
+		t, err := o.newSession(ctx, a, cfg)
 		if err != nil {
 			return err
 		}
@@ -132,10 +145,10 @@ func Run(ctx context.Context, a *app.App, o *Options) error {
 }
 
 // newSession returns a session for the options.
-func (o *Options) newSession(a *app.App, cfg *configs.Resolved) (*session, error) {
+func (o *Options) newSession(ctx context.Context, a *app.App, cfg *configs.Resolved) (*session, error) {
 	mode, err := o.check(a, cfg)
 	if err == nil {
-		err = o.readTask(a)
+		err = o.readTask(ctx, a)
 	}
 	if err != nil {
 		return nil, err
@@ -143,7 +156,12 @@ func (o *Options) newSession(a *app.App, cfg *configs.Resolved) (*session, error
 	if _, configured := cfg.Origin("model.stream"); !configured && a.Interactive {
 		cfg.Model.Stream = true // a user is watching
 	}
-	if origin, _ := cfg.Origin("agent.plain_reply"); origin.IsBuiltin() && a.Interactive && cfg.Agent.ConfirmExit && !o.exitImmediately {
+	origin, _ := cfg.Origin("agent.plain_reply")
+	switch {
+	case !origin.IsBuiltin():
+	case o.print:
+		cfg.Agent.PlainReply = agent.PlainReplyEnd
+	case a.Interactive && cfg.Agent.ConfirmExit && !o.exitImmediately:
 		cfg.Agent.PlainReply = agent.PlainReplyAsk
 	}
 	return &session{Streams: a.Streams, app: a, options: o, cfg: cfg, mode: mode, instance: datasets.Instance{ID: taskID, ProblemStatement: o.task}}, nil
@@ -164,31 +182,43 @@ func (o *Options) check(a *app.App, cfg *configs.Resolved) (chat.Mode, error) {
 		return mode, usage.Errorf("--continue is for sessions on this machine: the container of the last one is gone, and so are its files")
 	case o.events == "-" && a.Interactive && a.OutIsTerminal:
 		return mode, usage.Errorf("--events - would print events on the terminal that shows the session; redirect stdout, or name a file")
+	case o.print && o.events == "-":
+		return mode, usage.Errorf("--events - and -p both print on stdout; name a file, or use --output-format %s", headless.StreamJSON)
+	case o.print && mode == chat.Human:
+		return mode, usage.Errorf("-p has no user to write commands, and agent.mode is %s; pass -c agent.mode=confirm", mode)
+	case o.print:
 	case !o.HasTask && !o.resume && !a.Interactive:
 		return mode, usage.Errorf("no task is given: pass -t TASK, or -t - to read it from stdin; see mini --help")
 	case !a.Interactive && mode == chat.Human:
 		return mode, usage.Errorf("there is no terminal to write commands on; -y lets the model run its own")
 	case !a.Interactive && mode != chat.Yolo:
-		return mode, usage.Errorf("there is no terminal to ask on before each command; -y runs them without asking")
+		return mode, usage.Errorf("there is no terminal to ask on before each command; -p runs those that no rule asks about, -y all")
 	}
 	return mode, nil
 }
 
-// readTask reads the task from stdin for "-t -" and normalizes line ends. An empty task of -t is an
-// error.
-func (o *Options) readTask(a *app.App) error {
-	if o.task == "-" {
-		text, err := io.ReadAll(io.LimitReader(a.In, maxTask+1))
+// readTask reads the task from stdin for "-t -" and in print mode, and normalizes line ends. An empty
+// task of -t is an error, and so is none in print mode.
+func (o *Options) readTask(ctx context.Context, a *app.App) error {
+	switch {
+	case o.print && o.task != "-":
+		piped, err := readPiped(ctx, a)
 		if err != nil {
-			return fmt.Errorf("read task: %w", err)
+			return err
 		}
-		if len(text) > maxTask {
-			return usage.Errorf("the task on stdin is longer than %d MB", maxTask>>20)
+		o.task = joinTexts(strings.TrimSpace(o.task), strings.TrimSpace(piped))
+		o.HasTask = o.HasTask || o.task != ""
+	case o.task == "-":
+		var err error
+		if o.task, err = readAll(ctx, a.In); err != nil {
+			return err
 		}
-		o.task = string(text)
 	}
 	o.task = strings.ReplaceAll(o.task, "\r\n", "\n")
-	if o.HasTask && strings.TrimSpace(o.task) == "" {
+	switch isEmpty := strings.TrimSpace(o.task) == ""; {
+	case isEmpty && o.print && !o.resume:
+		return usage.Errorf("no task is given: mini -p TASK, or pass it on stdin")
+	case isEmpty && o.HasTask:
 		return usage.Errorf("the task is empty; say with -t what to do")
 	}
 	return nil
@@ -199,7 +229,11 @@ func newSandboxes(ctx context.Context, a *app.App, cfg *configs.Resolved) (*envo
 	if !envopen.IsHostClass(cfg.Environment.Class) && cfg.Environment.Image == "" {
 		return nil, usage.Errorf("no image is given: add -c environment.image=NAME")
 	}
-	sandboxes, err := a.Sandboxes(ctx, cfg, envopen.Options{})
+	o := envopen.Options{}
+	if envopen.IsHostClass(cfg.Environment.Class) {
+		o.Notes = io.Discard // temporary folders of killed sessions, which are removed
+	}
+	sandboxes, err := a.Sandboxes(ctx, cfg, o)
 	if err != nil {
 		return nil, err
 	}

@@ -16,12 +16,14 @@ import (
 )
 
 // conclude prints the path of the trajectory, the outcome unless the frontend has shown it, and the
-// submission unless it was submitted automatically. Without an outcome, it does nothing. It returns
+// submission unless it was submitted automatically. In print mode it prints the result, and the rest only
+// if the model has not ended the task. Without an outcome, it does nothing. It returns
 // the error that the command ends with, without runErr, which the caller adds.
 func (t *session) conclude(out trajectories.Outcome, runErr error) error {
 	if out.Class == "" {
 		return nil
 	}
+	hasResult := t.headless != nil && out.Class == trajectories.Submitted
 	var text []string
 	if !t.frontend.HasShownOutcome() {
 		text = append(text, outcomeText(out), strings.TrimPrefix(out.Error, out.ExitStatus+": "))
@@ -31,8 +33,14 @@ func (t *session) conclude(out trajectories.Outcome, runErr error) error {
 	if len(text) > 0 {
 		message = "mini: " + cmdutil.Sanitize(strings.Join(text, "\n")) + "\n" + message
 	}
-	_, err := fmt.Fprintln(t.Err, message)
-	if len(out.Submission) > 0 && !out.Autosubmitted {
+	var err error
+	if !hasResult {
+		_, err = fmt.Fprintln(t.Err, message)
+	}
+	switch {
+	case t.headless != nil:
+		err = errors.Join(err, t.headless.Finish(out, t.spentBefore(), t.files.traj))
+	case len(out.Submission) > 0 && !out.Autosubmitted:
 		err = errors.Join(err, t.PrintText(string(out.Submission)))
 	}
 	switch {
@@ -44,6 +52,14 @@ func (t *session) conclude(out trajectories.Outcome, runErr error) error {
 		return cmdutil.ErrIncomplete
 	}
 	return nil
+}
+
+// spentBefore returns what the sessions before a resumed one have spent.
+func (t *session) spentBefore() trajectories.Spending {
+	if t.resume == nil {
+		return trajectories.Spending{}
+	}
+	return t.resume.Total()
 }
 
 // outcomeText describes the outcome, the number of steps and the cost.

@@ -71,7 +71,7 @@ func (t *session) readResumeState() error {
 	case recorded != configured:
 		return fmt.Errorf("the session used the protocol %s; pass -c agent.protocol=%s", recorded, recorded)
 	case state.Submitted && !t.options.HasTask && !t.Interactive:
-		return errors.New("the session has submitted its work; pass the next task with -t")
+		return errors.New("the session has submitted its work; pass the next task")
 	}
 	t.resume = state
 	nextTask := t.instance.ProblemStatement
@@ -85,7 +85,9 @@ func (t *session) readResumeState() error {
 // askNextTask shows the state of a resumed session. It asks for the next task if the session is
 // interactive and -t is not set.
 func (t *session) askNextTask(ctx context.Context) error {
-	t.frontend.ShowNotice(chat.Notice{Text: t.recap()})
+	if !t.options.print {
+		t.frontend.ShowNotice(chat.Notice{Text: t.recap()})
+	}
 	switch {
 	case t.options.HasTask:
 		return nil

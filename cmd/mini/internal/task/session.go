@@ -19,6 +19,7 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/task/projectdocs"
 	"github.com/minibench/mini/cmd/mini/internal/task/sessions"
 	"github.com/minibench/mini/cmd/mini/internal/ui/chat"
+	"github.com/minibench/mini/cmd/mini/internal/ui/chat/headless"
 	"github.com/minibench/mini/cmd/mini/internal/ui/progress"
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
@@ -50,10 +51,12 @@ type session struct {
 	sandboxes *envopen.Sandboxes
 	files     taskFiles
 	frontend  frontend
+	headless  *headless.Frontend // the frontend in print mode; else nil
 	chat      *chat.Session
 	inbox     *agent.Inbox
 	bus       *events.Bus
 	sandbox   env.Environment // nil until it has started
+	processes processes
 	tree      *worktree
 	docs      []projectdocs.File
 	stored    *sessions.Session  // for --continue; nil if the session is not stored
@@ -62,6 +65,8 @@ type session struct {
 	pending   string             // messages that the model has not received before the session was resumed
 
 	modelSwitch  *route.Route
+	modelCfg     *configs.Resolved // of the current model
+	modelList    modelList
 	modelChanges map[string]trajectories.ModelChange // of the models that the user has switched to, and of the first one
 	journalMu    sync.Mutex
 	journal      *trajectories.Journal     // nil until the attempt begins
@@ -108,6 +113,7 @@ func (t *session) prepare(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	t.modelCfg = t.cfg
 	t.modelSwitch = route.Single(route.Named{Name: modelopen.Name(t.cfg), Model: first})
 	t.modelSwitch.OnDrop = t.returnToModel
 	t.modelChanges = map[string]trajectories.ModelChange{modelopen.Name(t.cfg): modelChange(t.cfg)}
@@ -179,7 +185,12 @@ func (t *session) openChat(ctx context.Context) error {
 	if envopen.IsHostClass(t.sandboxes.Class) {
 		paths = func(ctx context.Context) []string { return listPaths(ctx, t.tree.dir, t.tree.hidden) }
 	}
-	t.frontend = newFrontend(t.app, t.options.plain, setup.EnvironWithoutKeys(t.cfg), t.options.draft, paths) //nolint:contextcheck // the history is also saved after a cancellation
+	if t.options.print {
+		t.headless = t.newHeadless()
+		t.frontend = t.headless
+	} else {
+		t.frontend = newFrontend(t.app, t.options.plain, setup.EnvironWithoutKeys(t.cfg), t.options.draft, paths) //nolint:contextcheck // the history is also saved after a cancellation
+	}
 	state := chat.State{
 		Model: modelopen.Name(t.cfg), StepLimit: t.cfg.Agent.StepLimit, CostLimit: t.cfg.Agent.CostLimit, Started: time.Now(), ShowThinking: true,
 	}
@@ -194,11 +205,15 @@ func (t *session) openChat(ctx context.Context) error {
 			state.StepLimit, state.CostLimit = r.Attempt.Limits.Steps, r.Attempt.Limits.Cost
 		}
 	}
+	mode, unattended := t.approval()
 	c := chat.Config{
-		Frontend: t.frontend, Inbox: t.inbox, Events: t.bus, Mode: t.mode,
+		Frontend: t.frontend, Inbox: t.inbox, Events: t.bus, Mode: mode,
 		ConfirmExit: t.cfg.Agent.ConfirmExit && !t.options.exitImmediately, NonInteractive: !t.Interactive, State: state,
-		Unattended: agent.DecisionAction(t.cfg.Policy.Unattended), Execute: t.execute, SwitchModel: t.switchModel,
-		ChangedGit: t.tree.changedGit, NoNewReason: t.noNewReason(),
+		Unattended: unattended, Execute: t.execute, SwitchModel: t.switchModel,
+		ListModels: t.modelLister(), ChangedGit: t.tree.changedGit, NoNewReason: t.noNewReason(),
+	}
+	if envopen.IsHostClass(t.sandboxes.Class) {
+		c.Sessions = t.listSessions
 	}
 	if t.Interactive && envopen.IsHostClass(t.sandboxes.Class) {
 		c.Snapshot = t.tree
@@ -254,7 +269,7 @@ func (t *session) runAgent(ctx context.Context, journal *trajectories.Journal) (
 		Agent: t.agent, Sandboxes: taskSandbox{t}, Models: switchedModels{t}, Instance: t.instance,
 		Session: agent.Session{
 			Recorder: journal, Resume: t.resume, Instructions: projectdocs.Prompt(t.docs), Approver: t.chat, User: t.chat, Inbox: t.inbox,
-			Events: t.bus, StartEvent: events.RunStarted{Model: t.firstModel(), Environment: t.sandboxes.Class},
+			Observer: t, Events: t.bus, StartEvent: events.RunStarted{Model: t.firstModel(), Environment: t.sandboxes.Class},
 		},
 		Tools: func() (agent.ToolServer, error) {
 			return t.tools.Server(setup.AttemptPaths{Instance: t.instance, Dir: filepath.Dir(t.files.journal), Prefix: t.files.prefix(), Workspace: t.workspace()})
@@ -266,6 +281,7 @@ func (t *session) runAgent(ctx context.Context, journal *trajectories.Journal) (
 		BeforeClose: func(ctx context.Context, sandbox env.Environment, out trajectories.Outcome) error {
 			t.bus.Close()
 			<-eventsShown
+			t.reportProcesses(ctx, sandbox)
 			if keep := envopen.KeepRule(t.cfg.Run.Keep); keep != nil && keep(out) && t.cfg.Environment.Class == "docker" {
 				return keepSandbox(ctx, t.Err, sandbox.(runner.Keeper)) //nolint:errcheck // every docker sandbox is a Keeper
 			}
@@ -346,6 +362,9 @@ func (t *session) save(ctx context.Context) error {
 			return err
 		}
 	}
+	if t.headless != nil {
+		t.headless.SetSession(t.stored.Name())
+	}
 	if t.Interactive {
 		// As during the attempt, the second Ctrl-C ends it.
 		ctx, stop := t.inbox.AttemptContext(ctx)
@@ -362,6 +381,9 @@ func (t *session) closeStored() error {
 		return nil
 	}
 	_, mode, _ := t.chat.WantsNew()
+	if t.options.print {
+		mode = t.mode
+	}
 	t.stored.Pending, t.stored.Mode = joinTexts(append([]string{t.pending}, t.inbox.TakePending()...)...), mode.String()
 	return errors.Join(t.stored.Save(), t.stored.Close())
 }

@@ -26,9 +26,9 @@ var restoredSettings = []string{
 	"environment.timeout",
 }
 
-// ignoredSettings are sections and keys that do not matter to the conversation, or that modelSettings
-// has.
-var ignoredSettings = append([]string{"run", "model.stream", "agent.template_engine"}, modelSettings...)
+// ignoredSettings are sections and keys that do not matter to the conversation, that the mode of the call
+// implies, or that modelSettings has.
+var ignoredSettings = append([]string{"run", "model.stream", "agent.template_engine", "agent.plain_reply"}, modelSettings...)
 
 const costLimitKey = "agent.cost_limit"
 
@@ -54,7 +54,7 @@ func (o *Options) restoreSettings(w io.Writer, header trajectories.Header) error
 	costLimit := -1 // index of its layer
 	for _, key := range slices.Sorted(maps.Keys(recorded)) {
 		value := recorded[key]
-		if contains(ignoredSettings, key) || reflect.DeepEqual(value, current[key]) || key == "agent.plain_reply" && value == agent.PlainReplyAsk {
+		if contains(ignoredSettings, key) || reflect.DeepEqual(value, current[key]) {
 			continue
 		}
 		text, err := json.Marshal(value)

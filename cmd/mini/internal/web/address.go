@@ -8,10 +8,10 @@ import (
 )
 
 // Address returns the address of an instance in the first run that has it or, if step is not
-// empty, of a step of the attempt that counts.
-func (v *Viewer) Address(id, step string) (string, error) {
+// empty, of a step of the attempt that counts. typed is the id, or a part that no other id of the run has.
+func (v *Viewer) Address(typed, step string) (string, error) {
 	for _, r := range v.runs {
-		number, ok := r.number(id)
+		id, number, ok := r.find(typed)
 		if !ok {
 			continue
 		}
@@ -33,7 +33,26 @@ func (v *Viewer) Address(id, step string) (string, error) {
 		}
 		return links{}.Step(r.Number, number, attempt, step), nil
 	}
-	return "", fmt.Errorf("no run has the instance %s", text.Printable(id))
+	return "", fmt.Errorf("no run has the instance %s", text.Printable(typed))
+}
+
+// FirstRun returns the address of the first run.
+func (v *Viewer) FirstRun() string { return links{}.Run(v.runs[0].Number) }
+
+// OnlyAttempt returns the address of the only attempt; false if there are several or none.
+func (v *Viewer) OnlyAttempt() (address string, ok bool) {
+	if len(v.runs) != 1 {
+		return "", false
+	}
+	s, err := v.runs[0].load()
+	if err != nil || len(s.Run.Instances) != 1 {
+		return "", false
+	}
+	attempts := s.Run.Instances[0].AllAttempts()
+	if len(attempts) != 1 {
+		return "", false
+	}
+	return links{}.Attempt(v.runs[0].Number, 0, attempts[0].Number), true
 }
 
 // AddParameter adds a parameter to the address of a page.

@@ -14,10 +14,11 @@ import (
 
 // run is one run of a Viewer.
 type run struct {
-	Number int
-	Dir    string // as the user named it
-	Name   string
-	rows   func([]datasets.SourceInfo, map[string]bool) map[string]datasets.Instance
+	Number      int
+	Dir         string // as the user named it
+	IsTemporary bool   // Dir will be removed
+	Name        string
+	rows        func([]datasets.SourceInfo, map[string]bool) map[string]datasets.Instance
 
 	mu       sync.Mutex
 	ids      []string       // instances by number
@@ -132,6 +133,14 @@ func (r *run) number(id string) (int, bool) {
 	defer r.mu.Unlock()
 	n, ok := r.numbers[id]
 	return n, ok
+}
+
+// find returns the instance that a user means with an id or a part of it; see datasets.MatchID.
+func (r *run) find(typed string) (id string, number int, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	id, ok = datasets.MatchID(r.ids, typed)
+	return id, r.numbers[id], ok
 }
 
 // row returns the dataset row of an instance; false if it is not on this machine.

@@ -19,6 +19,8 @@ type Options struct {
 	// Rows returns the rows of instances by id, for gold patches and the names of tests, as far as
 	// they are on this machine. It must not use the network. Rows may be nil.
 	Rows func(sets []datasets.SourceInfo, ids map[string]bool) map[string]datasets.Instance
+	// Temporary is a folder that is shown by its base name; may be empty.
+	Temporary string
 	// Redact removes the secrets of this machine from texts. WriteFile needs it; nil leaves them.
 	Redact func([]byte) []byte
 }
@@ -37,6 +39,9 @@ func Open(dirs []string, o Options) (*Viewer, error) {
 	names := compare.Names(dirs)
 	for i, dir := range dirs {
 		r := &run{Number: i, Dir: filepath.Clean(dir), Name: names[i], rows: o.Rows}
+		if dir == o.Temporary {
+			r.Name, r.IsTemporary = filepath.Base(dir), true
+		}
 		if _, err := r.load(); err != nil {
 			return nil, fmt.Errorf("open %s: %w", dir, err)
 		}

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
@@ -63,19 +62,7 @@ func (s Server) endpoint(ctx context.Context) []Check {
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	header := http.Header{}
-	address, key := u.JoinPath("models"), strings.TrimSpace(s.Key)
-	switch {
-	case s.UsesAnthropicAPI:
-		address.RawQuery = "limit=1000" // the default is 20
-		header.Set("Anthropic-Version", "2023-06-01")
-		if key != "" {
-			header.Set("X-Api-Key", key)
-		}
-	case key != "":
-		header.Set("Authorization", "Bearer "+key)
-	}
-	status, models, err := localservers.ListModels(ctx, address.String(), header)
+	status, models, err := s.api().ListModels(ctx)
 	if !localservers.HasAnswered(err) {
 		advice := "check the address and the proxy; a batch needs the server"
 		if os.Getenv("ALL_PROXY")+os.Getenv("all_proxy") != "" {
@@ -86,22 +73,15 @@ func (s Server) endpoint(ctx context.Context) []Check {
 	return []Check{s.modelCheck(u.Host, status, models)}
 }
 
+func (s Server) api() localservers.API {
+	return localservers.API{BaseURL: s.BaseURL, IsAnthropic: s.UsesAnthropicAPI, Key: s.Key}
+}
+
 func (s Server) baseURLEnv() string {
 	if s.UsesAnthropicAPI {
 		return "ANTHROPIC_BASE_URL"
 	}
 	return "OPENAI_BASE_URL"
-}
-
-// hasModel reports whether a list contains the model. Anthropic lists names with dates and
-// accepts names without, Gemini lists models/NAME, Ollama NAME:latest, and OpenRouter
-// accepts NAME:VARIANT.
-func (s Server) hasModel(names []string) bool {
-	base, _, _ := strings.Cut(s.Model, ":")
-	return slices.ContainsFunc(names, func(name string) bool {
-		return slices.Contains([]string{s.Model, base, "models/" + s.Model, s.Model + ":latest"}, name) ||
-			s.UsesAnthropicAPI && strings.HasPrefix(name, s.Model+"-20")
-	})
 }
 
 // modelCheck evaluates the response to a request for the list of models.
@@ -128,7 +108,7 @@ func (s Server) modelCheck(host string, code int, models []localservers.Model) C
 		return Check{"model", OK, host + " responds; its list of models is empty", ""}
 	case s.Model == "":
 		return Check{"model", OK, fmt.Sprintf("%s responds and has %s; select one with -m", host, text.Count(len(names), "model")), ""}
-	case s.hasModel(names):
+	case s.api().HasModel(names, s.Model):
 		return Check{"model", OK, fmt.Sprintf("%s responds and has %s", host, s.Model), ""}
 	}
 	return Check{

@@ -231,6 +231,9 @@ func remove(path string) {
 	_ = os.Remove(path + lockExt)
 }
 
+// Name returns the name of the session in its Store.
+func (s *Session) Name() string { return filepath.Base(s.path) }
+
 // Save writes the metadata.
 func (s *Session) Save() error {
 	text, err := json.MarshalIndent(s.Metadata, "", "  ")

@@ -13,11 +13,15 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
 	"github.com/muesli/cancelreader"
 	"golang.org/x/term"
+
+	"github.com/minibench/mini/internal/text"
 )
 
 // ErrEOF means that the input ended before an answer.
@@ -78,27 +82,114 @@ func (p *Prompter) Confirm(ctx context.Context, question string) (bool, error) {
 	}
 }
 
-// Choose asks for an item of a numbered list and returns its index, from 0. It asks again until
-// the answer is a number of the list.
-func (p *Prompter) Choose(ctx context.Context, question string, items []string, defaultIndex int) (int, error) {
-	for i, text := range items {
-		if err := p.Printf("  %d  %s", i+1, text); err != nil {
-			return 0, err
-		}
+// maxShown is the number of items of a list that Choose prints at once.
+const maxShown = 20
+
+// Matches reports whether a text contains all words of a query, in any case.
+func Matches(text, query string) bool {
+	text = strings.ToLower(text)
+	return !slices.ContainsFunc(strings.Fields(strings.ToLower(query)), func(word string) bool { return !strings.Contains(text, word) })
+}
+
+// Choose asks for an item of a numbered list and returns its index, from 0. The answer is a number of the
+// list, or text that only one item contains; other text lists the items that contain it. searched are
+// the texts of the items to search, if they are longer than those shown.
+func (p *Prompter) Choose(ctx context.Context, question string, items []string, defaultIndex int, searched ...string) (int, error) {
+	if len(searched) == 0 {
+		searched = items
+	}
+	if err := p.printItems(items, indexes(items)); err != nil {
+		return 0, err
 	}
 	for {
-		line, err := p.Ask(ctx, question, fmt.Sprint(defaultIndex+1))
-		if err != nil {
-			return 0, err
+		index, _, err := p.answer(ctx, question, fmt.Sprint(defaultIndex+1), items, searched)
+		if err != nil || index >= 0 {
+			return index, err
 		}
-		var n int
-		if _, err := fmt.Sscanf(line+"\n", "%d\n", &n); err == nil && n >= 1 && n <= len(items) {
-			return n - 1, nil
-		}
-		if err := p.Printf("Please answer with a number from 1 to %d.", len(items)); err != nil {
+		if err := p.Printf("Please answer with a number from 1 to %d, or a part of one line.", len(items)); err != nil {
 			return 0, err
 		}
 	}
+}
+
+// ListNames prints a list of names for AskName.
+func (p *Prompter) ListNames(names []string) error {
+	return p.printItems(printable(names), indexes(names))
+}
+
+// AskName is like Choose for names that ListNames has printed, if any. The list may be incomplete: text that no
+// name contains is the answer. defaultName may be empty.
+func (p *Prompter) AskName(ctx context.Context, question string, names []string, defaultName string) (string, error) {
+	index, answer, err := p.answer(ctx, question, text.Printable(defaultName), printable(names), names)
+	switch {
+	case err != nil:
+		return "", err
+	case index >= 0:
+		return names[index], nil
+	case answer == text.Printable(defaultName):
+		return defaultName, nil
+	}
+	return answer, nil
+}
+
+func printable(names []string) []string {
+	list := make([]string, len(names))
+	for i, name := range names {
+		list[i] = text.Printable(name)
+	}
+	return list
+}
+
+func indexes(items []string) []int {
+	all := make([]int, len(items))
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// answer asks for an item of the list. While the answer is text that several items contain, it prints them
+// and asks again. index is -1 if no item contains the answer.
+func (p *Prompter) answer(ctx context.Context, question, defaultAnswer string, items, searched []string) (index int, answer string, err error) {
+	for {
+		if answer, err = p.Ask(ctx, question, defaultAnswer); err != nil {
+			return -1, "", err
+		}
+		if n, err := strconv.Atoi(answer); err == nil && n >= 1 && n <= len(items) {
+			return n - 1, answer, nil
+		}
+		if i := slices.Index(searched, answer); i >= 0 {
+			return i, answer, nil
+		}
+		var found []int
+		for i, s := range searched {
+			if answer != "" && answer != defaultAnswer && Matches(s, answer) {
+				found = append(found, i)
+			}
+		}
+		switch len(found) {
+		case 0:
+			return -1, answer, nil
+		case 1:
+			return found[0], answer, nil
+		}
+		if err := p.printItems(items, found); err != nil {
+			return -1, "", err
+		}
+	}
+}
+
+// printItems prints the items with some indexes, at most maxShown, with their numbers.
+func (p *Prompter) printItems(items []string, indexes []int) error {
+	for _, i := range indexes[:min(len(indexes), maxShown)] {
+		if err := p.Printf("  %*d  %s", len(fmt.Sprint(min(len(items), maxShown))), i+1, items[i]); err != nil {
+			return err
+		}
+	}
+	if n := len(indexes) - maxShown; n > 0 {
+		return p.Printf("  and %d more; a part of a name shows those that have it", n)
+	}
+	return nil
 }
 
 // AskSecret asks for a secret; a terminal does not echo it.

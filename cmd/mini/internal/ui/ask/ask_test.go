@@ -46,7 +46,7 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("%d: %v, want %v", i, got[i], want[i])
 		}
 	}
-	for _, text := range []string{"Name [usual]: ", "  3  three\n", "Number [3]: ", "from 1 to 3.", "So? [Y/n]: ", "y or n"} {
+	for _, text := range []string{"Name [usual]: ", "  3  three\n", "Number [3]: ", "from 1 to 3, or a part of one line.", "So? [Y/n]: ", "y or n"} {
 		if !strings.Contains(out.String(), text) {
 			t.Errorf("no %q in %q", text, out.String())
 		}
@@ -79,5 +79,18 @@ func TestContextEndsWaiting(t *testing.T) {
 	cancel(cause)
 	if err := <-done; !errors.Is(err, cause) {
 		t.Error(err)
+	}
+}
+
+// Text chooses the only item that contains its words, or lists those that do.
+func TestChooseByText(t *testing.T) {
+	var out strings.Builder
+	p := ask.New(strings.NewReader("fix\nparser FIX\n"), &out)
+	index, err := p.Choose(t.Context(), "Number", []string{"today", "yesterday", "before"}, 0, "fix the lexer", "write docs", "fix the parser")
+	if index != 2 || err != nil {
+		t.Errorf("%d, %v", index, err)
+	}
+	if want := "Number [1]:   1  today\n  3  before\nNumber [1]: "; !strings.HasSuffix(out.String(), want) {
+		t.Errorf("%q, want it to end with %q", out.String(), want)
 	}
 }

@@ -3,10 +3,14 @@ package chat
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/agent/events"
+	"github.com/minibench/mini/cmd/mini/internal/ui/ask"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/internal/sanitize"
 	"github.com/minibench/mini/internal/text"
@@ -91,18 +95,24 @@ func (s *Session) ModelRetries(r model.Retry) {
 	}
 }
 
-// switchModel shows the model or, with a name, switches to that model.
+// switchModel shows the model and the others of its server or, with a name, switches to that model. A part of
+// a name stands for the only listed name that contains it.
 func (s *Session) switchModel(ctx context.Context, name string) {
-	switch current := s.currentState().Model; {
-	case name == "":
-		s.notify("The model is %s; /model NAME switches to another.", sanitize.Line(current))
-		return
-	case s.SwitchModel == nil:
-		s.notifyError("The model cannot be switched here.")
-		return
-	}
 	s.switching.Lock()
 	defer s.switching.Unlock()
+	if name == "" {
+		s.notify("The model is %s; /model NAME switches to another.", sanitize.Line(s.currentState().Model))
+	}
+	if s.SwitchModel == nil {
+		if name != "" {
+			s.notifyError("The model cannot be switched here.")
+		}
+		return
+	}
+	name, ok := s.findModel(ctx, name)
+	if !ok {
+		return
+	}
 	used, err := s.SwitchModel(ctx, name)
 	if err != nil {
 		s.notifyError("The model stays %s: %v", sanitize.Line(s.currentState().Model), err)
@@ -110,4 +120,37 @@ func (s *Session) switchModel(ctx context.Context, name string) {
 	}
 	s.updateState(func(st *State) { st.Model = used })
 	s.notify("Switched to %s for the next steps.", sanitize.Line(used))
+}
+
+// maxListedModels is the number of models that findModel shows.
+const maxListedModels = 20
+
+// findModel returns the name of the model that the user wants. If the server lists several models for the
+// name, or there is no name, findModel shows them and returns false. A name that the list lacks may be
+// that of another provider.
+func (s *Session) findModel(ctx context.Context, name string) (string, bool) {
+	if s.ListModels == nil {
+		return name, name != ""
+	}
+	names, server, err := s.ListModels(ctx)
+	switch {
+	case err != nil && name == "":
+		s.notify("There is no list of models: %s", sanitize.Line(err.Error()))
+		return "", false
+	case err != nil, slices.Contains(names, name):
+		return name, true
+	}
+	found := slices.DeleteFunc(slices.Clone(names), func(listed string) bool { return !ask.Matches(listed, name) })
+	if name != "" && len(found) <= 1 {
+		return append(found, name)[0], true
+	}
+	var list strings.Builder
+	for _, listed := range found[:min(len(found), maxListedModels)] {
+		list.WriteString("\n  " + sanitize.Line(listed))
+	}
+	if n := len(found) - maxListedModels; n > 0 {
+		fmt.Fprintf(&list, "\n  and %d more; /model and a part of a name shows those that have it", n)
+	}
+	s.notify("%s has:%s", sanitize.Line(server), &list)
+	return "", false
 }

@@ -36,6 +36,12 @@ type Config struct {
 	// nothing has changed. It may be called while the agent works, one call at a time. nil if
 	// the model cannot be switched.
 	SwitchModel func(ctx context.Context, name string) (string, error)
+	// ListModels returns the names of the models that the server of the current model has, which are
+	// untrusted, and the name of the server. The error says on one line why there are none. nil if there
+	// is no server.
+	ListModels func(ctx context.Context) (names []string, server string, err error)
+	// Sessions lists the sessions of the folder whose task contains a text; nil if they are not kept.
+	Sessions func(query string) string
 	// NoNewReason says why /new cannot begin another conversation; empty if it can.
 	NoNewReason string
 	// Mode is the initial mode.

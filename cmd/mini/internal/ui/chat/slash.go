@@ -27,6 +27,7 @@ const (
 	actionModel
 	actionCompact
 	actionNew
+	actionSessions
 	actionQuit
 )
 
@@ -54,6 +55,7 @@ func commands() []slashCommand {
 		{SlashCommand: SlashCommand{"/model", "", "show the model; with a name, switch to it"}, action: actionModel},
 		{SlashCommand: SlashCommand{"/compact", "", "shorten the conversation; a text says what to keep"}, action: actionCompact},
 		{SlashCommand: SlashCommand{"/new", "", "begin another conversation, as /clear; a text is its task"}, action: actionNew},
+		{SlashCommand: SlashCommand{"/sessions", "", "list the sessions of this folder; a text searches them"}, action: actionSessions},
 		{SlashCommand: SlashCommand{"/q", "/quit", "quit, as /exit; mini --continue resumes later"}, action: actionQuit},
 	}
 }
@@ -101,7 +103,7 @@ func parseSlash(text string) (slashCommand, bool) {
 
 // takesText reports whether a text may follow the command on its line.
 func (c slashCommand) takesText() bool {
-	return c.action == actionModel || c.action == actionCompact || c.action == actionNew
+	return c.action == actionModel || c.action == actionCompact || c.action == actionNew || c.action == actionSessions
 }
 
 // unescape removes the first of two leading slashes, with which the user marks a text that is
@@ -136,6 +138,12 @@ func (s *Session) runSlash(ctx context.Context, cmd slashCommand) bool {
 	case actionCompact:
 		s.Inbox.Compact(cmd.rest, func() { s.notify("There is nothing to compact yet.") })
 		s.notify("The conversation is compacted before the model's next step.")
+	case actionSessions:
+		if s.Sessions == nil {
+			s.notifyError("Sessions in a container are not kept.")
+		} else {
+			s.notify("%s", s.Sessions(cmd.rest))
+		}
 	case actionState:
 		s.notify("%s", s.currentState().StatusLine())
 	case actionSurplus:
