@@ -201,15 +201,16 @@ func (r *run) runActions(ctx context.Context, actions []protocol.Action) error {
 // runAction runs one command, if it is allowed, and reports the result to the
 // model or submits it.
 func (r *run) runAction(ctx context.Context, a protocol.Action) error {
-	if err := r.requestApproval(ctx, a); err != nil {
+	command, err := r.requestApproval(ctx, a)
+	if err != nil {
 		return err
 	}
-	result, interrupted, err := r.execute(ctx, a.Command, false)
+	result, interrupted, err := r.execute(ctx, command, false)
 	if err != nil {
 		return err
 	}
 	if text, ok := ParseSubmission(result); ok && !interrupted {
 		return r.submit(ctx, a, text)
 	}
-	return r.reportResult(ctx, a, result, interrupted)
+	return r.reportResult(ctx, a, command, result, interrupted)
 }

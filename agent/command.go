@@ -1,8 +1,10 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -50,34 +52,35 @@ const (
 // ByUser is the value of Decision.By if the user decided.
 const ByUser = "user"
 
-// requestApproval asks the approver. If the command is denied, it returns the
+// requestApproval asks the approver and returns the command to run: that of the
+// action, or what the user changed it to. If the command is denied, it returns the
 // Feedback for the model. After an interruption by the user it does not ask.
-func (r *run) requestApproval(ctx context.Context, a protocol.Action) error {
+func (r *run) requestApproval(ctx context.Context, a protocol.Action) (command string, err error) {
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return "", context.Cause(ctx)
 	}
 	if r.Inbox.isInterrupted() {
-		return r.skipInterrupted(a)
+		return "", r.skipInterrupted(a)
 	}
 	if r.Approver == nil {
-		return nil
+		return a.Command, nil
 	}
 	request := ApprovalRequest{Command: a.Command, Dir: r.info.Dir, Step: r.steps(), Cost: r.total().Cost}
 	d, err := withClockPaused(ctx, func() (Decision, error) { return r.Approver.Decide(ctx, request) })
 	if err != nil {
-		return causeOrErr(ctx, err)
+		return "", causeOrErr(ctx, err)
 	}
 	record := trajectories.CommandDecision{Command: a.Command, Decision: d}
 	if _, err := r.record(trajectories.TypeDecision, record); err != nil {
-		return err
+		return "", err
 	}
 	switch {
 	case d.Action == Allow && r.Inbox.isInterrupted():
-		return r.skipInterrupted(a)
+		return "", r.skipInterrupted(a)
 	case d.Action == Allow:
-		return nil
+		return cmp.Or(d.Edited, a.Command), nil
 	}
-	return newFeedback("UserRejection", trajectories.CauseRejection, r.protocol.ResultMessage(a, rejectionText(d)))
+	return "", newFeedback("UserRejection", trajectories.CauseRejection, r.protocol.ResultMessage(a, rejectionText(d)))
 }
 
 // userRejection is how the message to the model starts when the user gave a
@@ -154,12 +157,16 @@ func (c Config) outputLimit() int {
 	return limit
 }
 
-// reportResult sends a command's result to the model. After an interruption the
-// remaining actions of the reply are not run.
-func (r *run) reportResult(ctx context.Context, a protocol.Action, res env.Result, interrupted bool) error {
+// reportResult sends the result of a command, that of the action or what the user
+// changed it to, to the model. After an interruption the remaining actions of the
+// reply are not run.
+func (r *run) reportResult(ctx context.Context, a protocol.Action, command string, res env.Result, interrupted bool) error {
 	text, err := r.renderObservation(res, interrupted)
 	if err != nil {
 		return err
+	}
+	if command != a.Command {
+		text = fmt.Sprintf("The user changed the command before it ran. This ran instead:\n%s\n%s", fenced(command), text)
 	}
 	m := r.protocol.ResultMessage(a, text)
 	if interrupted {
@@ -171,7 +178,7 @@ func (r *run) reportResult(ctx context.Context, a protocol.Action, res env.Resul
 	if err := r.addMessages(trajectories.CauseObservation, m); err != nil {
 		return err
 	}
-	r.addCommandSummary(a.Command, res.ExitCode, res.Output, r.exception(res, interrupted))
+	r.addCommandSummary(command, res.ExitCode, res.Output, r.exception(res, interrupted))
 	return nil
 }
 

@@ -337,6 +337,8 @@ type Decision struct {
 	// (no user to ask). Rule is the matching rule.
 	By   string `json:"by,omitempty"`
 	Rule string `json:"rule,omitempty"`
+	// Edited is the command that runs in place of the model's, if the user changed it.
+	Edited string `json:"edited,omitempty"`
 	// Previous are earlier decisions, oldest first, whose Action is Ask.
 	Previous []Decision `json:"before,omitempty"`
 }

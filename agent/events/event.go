@@ -2,6 +2,7 @@ package events
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/minibench/mini/model"
@@ -28,6 +29,7 @@ const (
 	KindLimitReached  Kind = "limit_reached"
 	KindToolCalled    Kind = "tool_called"
 	KindChildProgress Kind = "child_worked"
+	KindFilesChanged  Kind = "files_changed"
 	KindCompacted     Kind = "compacted"
 	KindRunEnded      Kind = "ended"
 	KindDropped       Kind = "lost"
@@ -181,6 +183,52 @@ func (e ChildProgress) Text() string {
 	return fmt.Sprintf("child %d begins: %s", e.Child, e.Task)
 }
 
+// FilesChanged says which files of the user's folder a step has changed. The names are
+// untrusted. Only interactive sessions on this machine have it.
+type FilesChanged struct {
+	Step int `json:"step"`
+	// Files are the first of the changed files; More is the number of others.
+	Files []ChangedFile `json:"files"`
+	More  int           `json:"more,omitempty"`
+	// Patch shows the changes, truncated if long.
+	Patch string `json:"patch,omitempty"`
+}
+
+// ChangedFile is a file of FilesChanged. Added and Removed are numbers of lines; -1 for a
+// file that is not text.
+type ChangedFile struct {
+	Name    string `json:"name"`
+	Added   int    `json:"added"`
+	Removed int    `json:"removed"`
+}
+
+// maxNamed is the maximum number of files that FilesChanged.Text names.
+const maxNamed = 5
+
+// Text returns the event as a line of text, such as "calc.py +1 -1, new.py +9". It contains names
+// of files; sanitize it before printing it to a terminal.
+func (e FilesChanged) Text() string {
+	var names []string
+	for _, f := range e.Files[:min(len(e.Files), maxNamed)] {
+		name := f.Name
+		if f.Added < 0 {
+			name += " (binary)"
+		}
+		if f.Added > 0 {
+			name += fmt.Sprintf(" +%d", f.Added)
+		}
+		if f.Removed > 0 {
+			name += fmt.Sprintf(" -%d", f.Removed)
+		}
+		names = append(names, name)
+	}
+	text := strings.Join(names, ", ")
+	if more := e.More + len(e.Files) - len(names); more > 0 {
+		text += fmt.Sprintf(", and %d more", more)
+	}
+	return text
+}
+
 // Dropped counts events that a slow subscriber missed. Its Seq is that of the
 // newest missed event. It is never published: each subscriber's queue inserts
 // its own.
@@ -221,6 +269,9 @@ func (LimitReached) Kind() Kind { return KindLimitReached }
 
 // Kind implements Event.
 func (ChildProgress) Kind() Kind { return KindChildProgress }
+
+// Kind implements Event.
+func (FilesChanged) Kind() Kind { return KindFilesChanged }
 
 // Kind implements Event.
 func (Dropped) Kind() Kind { return KindDropped }

@@ -144,6 +144,7 @@ var decoders = map[Kind]func([]byte) (Event, error){
 	KindLimitReached:  decode[LimitReached],
 	KindToolCalled:    decodeRecord[toolLine],
 	KindChildProgress: decode[ChildProgress],
+	KindFilesChanged:  decode[FilesChanged],
 	KindCompacted:     decodeRecord[compactionLine],
 	KindRunEnded:      decodeRecord[outcomeLine],
 	KindDropped:       decode[Dropped],

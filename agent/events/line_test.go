@@ -53,6 +53,7 @@ var all = []events.Event{
 	events.Recorded{Step: 4, Data: trajectories.ToolCall{
 		Name: "note", Args: []string{"add", "x"}, ExitCode: 2, Duration: trajectories.Seconds(time.Second), Details: []byte(`{"id":1}`),
 	}},
+	events.FilesChanged{Step: 4, Files: []events.ChangedFile{{Name: "a.py", Added: 1, Removed: 2}, {Name: "b", Added: -1, Removed: -1}}, More: 12, Patch: "+x\n"},
 	events.ChildProgress{Step: 4, Child: 2, Depth: 1, Task: "find it", Command: "ls", ExitStatus: "Submitted", Steps: 3, Cost: 0.5},
 	events.Recorded{Step: 4, Data: trajectories.Compaction{
 		Policy: "elide", MessagesBefore: 9, MessagesAfter: 3, TokensBefore: 900, TokensAfter: 30, Fallback: "no summary",
@@ -102,7 +103,7 @@ func TestLines(t *testing.T) {
 			t.Errorf("%v %s", err, diff)
 		}
 	}
-	if len(kinds) != len(all)-1 || len(kinds) != 18 {
+	if len(kinds) != len(all)-1 || len(kinds) != 19 {
 		t.Errorf("%d kinds are tested", len(kinds))
 	}
 }

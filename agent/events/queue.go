@@ -153,6 +153,8 @@ func size(e Event) int {
 		n += len(e.Text)
 	case OutputChunk:
 		n += len(e.Data)
+	case FilesChanged:
+		n += len(e.Patch) + len(e.Text())
 	case trajectories.Message:
 		n += len(e.Content) + len(e.Reasoning)
 	case trajectories.CommandDecision:

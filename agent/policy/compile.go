@@ -12,14 +12,16 @@ import (
 	"strings"
 
 	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/agent/policy/shell"
 )
 
 // rule is a compiled Rule.
 type rule struct {
 	Rule
 	action    agent.DecisionAction
-	label     string // value of Decision.Rule
-	by        string // value of Decision.By
+	label     string   // value of Decision.Rule
+	by        string   // value of Decision.By
+	command   []string // the words of Rule.Command
 	pattern   *regexp.Regexp
 	anchored  bool // the pattern matches only at the start
 	arguments []*regexp.Regexp
@@ -148,6 +150,15 @@ func compile(r Rule, label, by string) (rule, []ConfigError) {
 			problems = append(problems, ConfigError{Key: key, Text: err.Error()})
 		}
 		return re
+	}
+	if r.Command != "" {
+		var ok bool
+		switch out.command, ok = shell.SimpleCommand(r.Command); {
+		case !ok:
+			problems = append(problems, ConfigError{Key: "command", Text: fmt.Sprintf("%.60q is not one program with its arguments, without variables, patterns, pipes and redirections", r.Command)})
+		case r.Action != "" && out.action != agent.Allow:
+			problems = append(problems, ConfigError{Key: "command", Text: "the key is for rules that allow; use programs and arguments"})
+		}
 	}
 	if r.Pattern != "" {
 		out.pattern = regex("pattern", r.Pattern)

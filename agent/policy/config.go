@@ -73,6 +73,11 @@ func (d DeciderConfig) IsSet() bool { return len(d.Command) > 0 || d.URL != "" }
 // those of Arguments.
 type Rule struct {
 	Name string `yaml:"name,omitempty" json:"name,omitempty"`
+	// Command are the first words of the whole command, such as "go test". It is for
+	// rules that allow, and matches only one program with its arguments and nothing
+	// else (shell.SimpleCommand), which stays inside the workspace, does none of the
+	// things that the properties below name, and is not undecided.
+	Command string `yaml:"command,omitempty" json:"command,omitempty"`
 	// Programs are names or patterns of path.Match, such as "pip*".
 	Programs StringList `yaml:"programs,omitempty,flow" json:"programs,omitempty"`
 	// Arguments are regular expressions. Each must match the arguments, joined

@@ -14,12 +14,16 @@ type evaluation struct {
 	agent.ApprovalRequest
 	parts     []shell.Part
 	workspace shell.Workspace
+	simple    func() []string // the words of the command if it is a simple one
 }
 
 // matches reports whether all conditions of r hold for part p. A rule that allows
 // also has to name sudo and undecided parts; see the end.
 func (r *rule) matches(e *evaluation, p *shell.Part) shell.Tristate {
 	if !r.steps.isTrue(float64(e.Step)) || !r.cost.isTrue(float64(e.Cost)) || !r.matchesText(e, p) {
+		return shell.No
+	}
+	if len(r.command) > 0 && !r.matchesCommand(e, p) {
 		return shell.No
 	}
 	result := shell.Yes
@@ -76,6 +80,17 @@ func (r *rule) matches(e *evaluation, p *shell.Part) shell.Tristate {
 		}
 	}
 	return result
+}
+
+// matchesCommand reports whether the whole command begins with the words of the
+// rule and does nothing that rules usually ask about. Every doubt is a no: the rule
+// allows no more than its text says.
+func (r *rule) matchesCommand(e *evaluation, p *shell.Part) bool {
+	words := e.simple()
+	isOutside := func(path shell.Path) bool { return path.Location != shell.Inside }
+	return len(e.parts) == 1 && len(words) >= len(r.command) && slices.Equal(words[:len(r.command)], r.command) &&
+		p.Known && len(p.Via) == 0 && p.UndecidedReason == "" && !slices.ContainsFunc(p.Paths, isOutside) &&
+		p.Network == shell.No && p.Sudo == shell.No && p.RecursiveDelete == shell.No && p.System == shell.No
 }
 
 // matchesText reports whether the rule's pattern matches the text of the

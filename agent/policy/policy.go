@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"sync"
 
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/agent/policy/shell"
@@ -74,9 +76,11 @@ type Answer struct {
 	Reason string               `json:"reason"`
 }
 
-// Policy decides about commands. It is immutable and safe for concurrent use.
+// Policy decides about commands. It is safe for concurrent use, and immutable but
+// for AllowCommand.
 type Policy struct {
 	rules         []rule
+	always        *always
 	defaultAction agent.DecisionAction
 	deciderWhen   []string             // actions that the decider is asked about
 	onFailure     agent.DecisionAction // action if the decider gives no valid answer
@@ -92,7 +96,7 @@ var _ agent.Approver = (*Policy)(nil)
 func New(c Config, o Options) (*Policy, error) {
 	p := &Policy{
 		defaultAction: agent.DecisionAction(c.Default), deciderWhen: c.Decider.When, onFailure: agent.DecisionAction(c.Decider.OnFailure),
-		decider: o.Decider, refuses: o.RefuseDestructive, workspace: shell.Workspace{Home: o.Home, ExtraDirs: c.ExtraDirs, Resolve: o.Resolve},
+		always: &always{}, decider: o.Decider, refuses: o.RefuseDestructive, workspace: shell.Workspace{Home: o.Home, ExtraDirs: c.ExtraDirs, Resolve: o.Resolve},
 	}
 	if p.defaultAction == "" {
 		p.defaultAction = agent.Allow
@@ -177,6 +181,7 @@ func (p *Policy) Evaluate(request agent.ApprovalRequest) (agent.Decision, []shel
 	e := &evaluation{ApprovalRequest: request, workspace: p.workspace}
 	e.workspace.Dir = request.Dir
 	e.parts = shell.Analyze(request.Command, e.workspace)
+	e.simple = sync.OnceValue(func() []string { words, _ := shell.SimpleCommand(request.Command); return words })
 	if p.refuses {
 		if d, refused := refuse(e.parts, e.workspace); refused {
 			return d, e.parts
@@ -191,17 +196,25 @@ func (p *Policy) Evaluate(request agent.ApprovalRequest) (agent.Decision, []shel
 			d = next
 		}
 	}
+	if d.Action == agent.Ask {
+		d.Reason = p.reasons(e, d)
+	}
 	return d, e.parts
 }
 
 // decidePart applies the first rule that matches part, or else the default. If a
 // rule before it asks or denies and may match (shell.Maybe), the decision is at
-// least agent.Ask.
+// least agent.Ask. The rules of AllowCommand apply last: they allow what no other
+// rule is about.
 func (p *Policy) decidePart(e *evaluation, part *shell.Part) agent.Decision {
 	var uncertain agent.Decision
 	decided := agent.Decision{Action: p.defaultAction, By: ByDefault, Reason: explain(&rule{action: p.defaultAction}, part, false)}
-	for i := range p.rules {
-		r := &p.rules[i]
+	rules := p.rules
+	if p.defaultAction != agent.Deny {
+		rules = slices.Concat(rules, p.always.list())
+	}
+	for i := range rules {
+		r := &rules[i]
 		matches := r.matches(e, part)
 		if matches == shell.Yes {
 			decided = agent.Decision{Action: r.action, By: r.by, Rule: r.label, Reason: explain(r, part, false)}
@@ -215,6 +228,29 @@ func (p *Policy) decidePart(e *evaluation, part *shell.Part) agent.Decision {
 		return uncertain
 	}
 	return decided
+}
+
+// maxReasons bounds the reasons of a question.
+const maxReasons = 5
+
+// reasons returns the reasons of all rules that ask about a command, that of the decision d
+// first, and one for each rule. After a rule that decides about a part, only rules that
+// certainly match add a reason.
+func (p *Policy) reasons(e *evaluation, d agent.Decision) string {
+	reasons, seen := []string{d.Reason}, []string{d.Rule}
+	for i := range e.parts {
+		for j := range p.rules {
+			r, part := &p.rules[j], &e.parts[i]
+			matches := r.matches(e, part)
+			if matches == shell.Yes && r.action != agent.Ask {
+				break // the rules after it have no effect
+			}
+			if matches == shell.Yes && !slices.Contains(seen, r.label) && len(reasons) < maxReasons {
+				reasons, seen = append(reasons, explain(r, part, false)), append(seen, r.label)
+			}
+		}
+	}
+	return strings.Join(reasons, "; ")
 }
 
 // strictness orders actions: allow, ask, deny.

@@ -5,7 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/minibench/mini/env/helper/repository"
@@ -20,11 +23,19 @@ type Diff struct {
 	// Patch is for display: it has renames, and no binary contents. It is untrusted, and
 	// truncated if long.
 	Patch []byte
-	// Files are the names of the changed files, each with the letter that git status has
-	// for the change; at most maxFiles of them. They are untrusted.
-	Files []string
+	// Files are the first of the changed files, at most maxFiles; Count is the number of all.
+	Files []FileChange
+	Count int
 	// TreeID identifies the compared state, for Restore.
 	TreeID string
+}
+
+// FileChange is the change of one file. The name is untrusted.
+type FileChange struct {
+	Name   string
+	Status byte // the letter that git status has for it, such as 'M' or 'A'
+	// Added and Removed are numbers of lines; -1 for files that are not text.
+	Added, Removed int
 }
 
 // maxPatch is the maximum size of a patch, in bytes, maxFiles that of Diff.Files.
@@ -36,55 +47,87 @@ func (s *Snapshot) Diff(ctx context.Context) (Diff, error) {
 	defer s.mu.Unlock()
 	ctx, stop := repository.Watch(ctx, s.meta.Top)
 	defer stop()
-	d, err := s.diff(ctx)
-	if err != nil {
-		return Diff{}, fmt.Errorf("take diff: %w", err)
+	tree, err := s.currentTree(ctx)
+	if err == nil {
+		var d Diff
+		if d, err = s.diff(ctx, s.meta.Tree, tree); err == nil {
+			return d, nil
+		}
 	}
-	return d, nil
+	return Diff{}, fmt.Errorf("take diff: %w", err)
 }
 
-func (s *Snapshot) diff(ctx context.Context) (Diff, error) {
-	tree, err := s.currentTree(ctx)
-	if err != nil {
-		return Diff{}, err
-	}
-	d := Diff{TreeID: tree}
-	if tree == s.meta.Tree {
+// diff returns the changes between two trees.
+func (s *Snapshot) diff(ctx context.Context, from, to string) (Diff, error) {
+	d := Diff{TreeID: to}
+	if from == to {
 		return d, nil
 	}
-	out, err := s.diffTree(ctx, maxPatch, s.meta.Tree, tree, "--shortstat", "-p", "-M")
+	out, err := s.diffTree(ctx, maxPatch, from, to, "--shortstat", "-p", "-M")
 	if err != nil && !errors.Is(err, errTruncated) {
 		return Diff{}, err
 	}
 	summary, patch, _ := bytes.Cut(out, []byte("\n\n"))
 	d.Patch = patch
-	names, err := s.diffTree(ctx, maxPatch, s.meta.Tree, tree, "--name-status", "-z")
+	d.Summary = strings.NewReplacer(", 0 insertions(+), 0 deletions(-)", "", "(+)", "", "(-)", "").
+		Replace(strings.TrimSpace(string(summary)))
+	names, err := s.diffTree(ctx, maxPatch, from, to, "--raw", "--numstat", "-z", "--no-renames")
 	if err != nil && !errors.Is(err, errTruncated) {
 		return Diff{}, err
 	}
-	fields := strings.Split(string(names), "\x00")
-	for i := 0; i+1 < len(fields) && len(d.Files) < maxFiles; i += 2 {
-		d.Files = append(d.Files, fields[i]+" "+fields[i+1])
-	}
-	d.Summary = strings.NewReplacer(", 0 insertions(+), 0 deletions(-)", "", "(+)", "", "(-)", "").
-		Replace(strings.TrimSpace(string(summary)))
+	d.addFiles(splitNul(names))
 	return d, nil
 }
 
+// addFiles adds the files of the output of --raw --numstat: first two fields for each file, with
+// its status and its name, then one with its lines and its name.
+func (d *Diff) addFiles(fields []string) {
+	counts := fields
+	for len(counts) > 1 && strings.HasPrefix(counts[0], ":") {
+		if d.Count++; d.Count <= maxFiles {
+			d.Files = append(d.Files, FileChange{Name: counts[1], Status: counts[0][len(counts[0])-1], Added: -1, Removed: -1})
+		}
+		counts = counts[2:]
+	}
+	for i := range d.Files[:min(len(d.Files), len(counts))] {
+		numbers := strings.SplitN(counts[i], "\t", 3)
+		added, err := strconv.Atoi(numbers[0])
+		if err != nil || len(numbers) != 3 || numbers[2] != d.Files[i].Name {
+			continue // not text
+		}
+		d.Files[i].Added = added
+		d.Files[i].Removed, _ = strconv.Atoi(numbers[1]) // a number, as the first is
+	}
+}
+
 // currentTree stores the current files and returns the id of their tree. It
-// tries up to three times, because commands may change files meanwhile.
+// tries up to three times, because commands may change files meanwhile, and begins
+// with the start index again after a failure.
 func (s *Snapshot) currentTree(ctx context.Context) (tree string, err error) {
 	dir := filepath.Join(s.store, "git")
 	for range 3 {
-		if err := copyFile(filepath.Join(dir, startIndex), filepath.Join(dir, currentIndex)); err != nil {
-			return "", err
+		if s.current == "" {
+			if err := s.resetCurrent(dir); err != nil {
+				return "", err
+			}
+			s.current, s.remaining = s.meta.Tree, maxStore
 		}
-		tree, err = s.writeTree(ctx, currentIndex, false)
-		if err == nil || ctx.Err() != nil {
+		tree, err = s.writeTree(ctx, currentIndex, s.current)
+		if s.current = tree; err == nil || ctx.Err() != nil {
 			break
 		}
 	}
 	return tree, err
+}
+
+// resetCurrent makes currentIndex a copy of startIndex.
+func (s *Snapshot) resetCurrent(dir string) error {
+	for _, name := range []string{currentIndex, currentIndex + ".lock"} { // of a git that was killed
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return copyFile(filepath.Join(dir, startIndex), filepath.Join(dir, currentIndex))
 }
 
 // diffTree runs git diff-tree on the store, without diff settings and external

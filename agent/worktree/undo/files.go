@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // recordUnstored records the ignored files, which the snapshot does not store.
@@ -24,21 +26,27 @@ func (s *Snapshot) recordUnstored(ctx context.Context) error {
 	return nil
 }
 
-// writeTree stores the current files in an index and returns the index's tree. If
-// atStart is set, it records nested repositories, and files that cannot be
-// stored, as unstored. Otherwise it stores a placeholder for each such file.
-func (s *Snapshot) writeTree(ctx context.Context, index string, atStart bool) (string, error) {
-	changed, err := s.runShadow(ctx, index, nil, "diff-files", "-z", "--name-only", "--no-renames", "--ignore-submodules=all")
-	if err != nil {
+// writeTree stores the current files in an index and returns the index's tree.
+// before is its tree until now. If that is unknown (""), because the session starts,
+// writeTree records nested repositories, and files that cannot be stored, as
+// unstored. Otherwise it stores a placeholder for each such file.
+func (s *Snapshot) writeTree(ctx context.Context, index, before string) (string, error) {
+	var changed, others []byte
+	group, groupCtx := errgroup.WithContext(ctx) // both look at each file, which takes long in a large repository
+	group.Go(func() (err error) {
+		changed, err = s.runShadow(groupCtx, index, nil, "diff-files", "-z", "--name-only", "--no-renames", "--ignore-submodules=all")
+		return err
+	})
+	group.Go(func() (err error) {
+		others, err = s.runShadow(groupCtx, index, nil, "ls-files", "-z", "--others", "--exclude-standard")
+		return err
+	})
+	if err := group.Wait(); err != nil {
 		return "", err
 	}
-	others, err := s.runShadow(ctx, index, nil, "ls-files", "-z", "--others", "--exclude-standard")
-	if err != nil {
-		return "", err
-	}
+	atStart := before == ""
 	var removed, added bytes.Buffer
 	var placeholders []string
-	var remaining int64 = maxStore
 	isUnstored, isBehindLink := s.unstoredMatcher(), s.linkMatcher()
 	names := slices.DeleteFunc(splitNul(others), func(name string) bool {
 		isRepository := strings.HasSuffix(name, "/")
@@ -47,10 +55,13 @@ func (s *Snapshot) writeTree(ctx context.Context, index string, atStart bool) (s
 		}
 		return isRepository || isUnstored(name)
 	})
+	if len(changed)+len(names) == 0 && !atStart {
+		return before, nil
+	}
 	for _, name := range append(splitNul(changed), names...) {
 		result := missing
 		if !isBehindLink(name) {
-			result = s.checkFile(name, &remaining)
+			result = s.checkFile(name, &s.remaining)
 		}
 		switch {
 		case result == storable:

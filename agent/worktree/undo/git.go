@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -100,7 +101,7 @@ func (b *limitedBuffer) Write(p []byte) (int, error) {
 // core.excludesfile.
 type userRepository struct {
 	git         string
-	top, common string // top of the working tree, and git directory shared by all worktrees
+	top, common string // top of the working tree, and git directory shared by all worktrees; "" if there is none
 	settings    map[string]string
 	hiddenEnv   []string // environment variables removed for git
 }
@@ -135,6 +136,53 @@ func findRepository(ctx context.Context, git, dir string, hidden []string) (*use
 		return nil, fmt.Errorf("%w: core.worktree is %s", ErrNoRepository, r.top)
 	}
 	return r, r.readSettings(ctx)
+}
+
+// findTree returns the repository around a folder or, if git finds none, the folder itself as one
+// without a git directory.
+func findTree(ctx context.Context, git, dir string, hidden []string) (*userRepository, error) {
+	r, err := findRepository(ctx, git, dir, hidden)
+	if !errors.Is(err, ErrNoRepository) {
+		return r, err
+	}
+	plain := userRepository{git: git, top: dir, hiddenEnv: hidden}
+	if _, inGit := plain.run(ctx, "rev-parse", "--git-dir"); inGit == nil {
+		return nil, err // a bare repository, or one with its files elsewhere
+	}
+	if err := checkSize(ctx, dir); err != nil {
+		return nil, err
+	}
+	return &userRepository{git: git, top: realPath(dir), hiddenEnv: hidden}, nil
+}
+
+// checkSize returns ErrTooLarge if a folder has too many files or bytes. Nested repositories do not count.
+func checkSize(ctx context.Context, dir string) error {
+	files, bytes := 0, int64(0)
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			return nil //nolint:nilerr // git cannot read it either
+		case d.IsDir():
+			if _, err := os.Lstat(filepath.Join(path, ".git")); err == nil && path != dir || d.Name() == ".git" {
+				return fs.SkipDir
+			}
+			files++ // many folders take long too
+		default:
+			files++
+			if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
+				bytes += info.Size()
+			}
+		}
+		switch {
+		case files > maxFolderFiles:
+			return fmt.Errorf("%w: it has more than %d files", ErrTooLarge, maxFolderFiles)
+		case bytes > maxFolder:
+			return fmt.Errorf("%w: it has more than %d MB", ErrTooLarge, maxFolder>>20)
+		}
+		return nil
+	})
 }
 
 // copiedSettings are the settings that affect files but run no programs.

@@ -3,6 +3,7 @@ package undo
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,7 @@ type RestoreResult struct {
 	// Restored are files that were restored, Removed new files that were removed.
 	Restored, Removed []string
 	// Skipped are files left unchanged because they changed after the diff was
-	// shown.
+	// shown, or after the step, or because their contents were not stored.
 	Skipped []string
 }
 
@@ -45,40 +46,56 @@ func (s *Snapshot) Restore(ctx context.Context, seen string) (RestoreResult, err
 }
 
 func (s *Snapshot) restore(ctx context.Context, seen string) (RestoreResult, error) {
-	var result RestoreResult
 	current, err := s.currentTree(ctx)
 	if err != nil {
-		return result, err
+		return RestoreResult{}, err
 	}
-	changes, err := s.changes(ctx, s.meta.Tree, current)
+	result, err := s.revert(ctx, s.meta.Tree, current, cmp.Or(seen, current), current)
 	if err != nil {
 		return result, err
 	}
-	if seen != "" && seen != current {
-		later, err := s.changes(ctx, seen, current)
-		if err != nil {
-			return result, err
-		}
-		changes = slices.DeleteFunc(changes, func(c change) bool {
-			skip := slices.ContainsFunc(later, func(l change) bool { return l.path == c.path })
-			if skip {
-				result.Skipped = append(result.Skipped, c.path)
-			}
-			return skip
-		})
+	if current, err = s.currentTree(ctx); err == nil && current != s.meta.Tree && len(result.Skipped) == 0 {
+		err = errors.New("files changed meanwhile")
 	}
+	if err != nil {
+		return result, err
+	}
+	s.last, s.meta.Steps = current, nil
+	return result, s.saveMetadata()
+}
+
+// revert makes the files that differ between two trees, from and to, those of from, except the
+// ones that have changed between the trees seen and current, or whose contents were not stored.
+func (s *Snapshot) revert(ctx context.Context, from, to, seen, current string) (RestoreResult, error) {
+	var result RestoreResult
+	changes, err := s.changes(ctx, from, to)
+	if err != nil {
+		return result, err
+	}
+	later, err := s.changes(ctx, seen, current)
+	if err != nil {
+		return result, err
+	}
+	isLater := map[string]bool{}
+	for _, c := range later {
+		isLater[c.path] = true
+	}
+	unstored, err := s.runShadow(ctx, currentIndex, strings.NewReader(placeholder), "hash-object", "--stdin")
+	if err != nil {
+		return result, err
+	}
+	changes = slices.DeleteFunc(changes, func(c change) bool {
+		skip := isLater[c.path] || !c.added && c.object == strings.TrimSpace(string(unstored))
+		if skip {
+			result.Skipped = append(result.Skipped, c.path)
+		}
+		return skip
+	})
 	root, err := os.OpenRoot(s.meta.Top)
 	if err != nil {
 		return result, err
 	}
-	err = errors.Join(s.apply(ctx, root, changes, &result), root.Close())
-	if err != nil || len(result.Skipped) > 0 {
-		return result, err
-	}
-	if current, err = s.currentTree(ctx); err == nil && current != s.meta.Tree {
-		err = errors.New("files changed meanwhile")
-	}
-	return result, err
+	return result, errors.Join(s.apply(ctx, root, changes, &result), root.Close())
 }
 
 // change is a file that differs between two trees.
@@ -88,6 +105,9 @@ type change struct {
 }
 
 func (s *Snapshot) changes(ctx context.Context, from, to string) ([]change, error) {
+	if from == to {
+		return nil, nil
+	}
 	out, err := s.diffTree(ctx, 0, from, to, "--raw", "-z", "--no-renames")
 	if err != nil {
 		return nil, err

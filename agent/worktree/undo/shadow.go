@@ -14,7 +14,8 @@ import (
 )
 
 // The git indexes in the store: startIndex is that of the snapshot,
-// currentIndex a copy updated with the current files.
+// currentIndex a copy that is updated with the current files. It keeps the times of
+// all files, so that an update reads only files that have changed since the last one.
 const (
 	startIndex   = "index"
 	currentIndex = "index.now"
@@ -32,25 +33,30 @@ func (s *Snapshot) makeShadow(r *userRepository) error {
 			return err
 		}
 	}
-	var exclude []byte
-	name := filepath.Join(r.common, "info", "exclude")
-	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() { // a pipe would block
-		if exclude, err = os.ReadFile(name); err != nil { //nolint:gosec // in the user's repository
-			return err
+	files := map[string]string{
+		"HEAD":            "ref: refs/heads/none\n",
+		"config":          shadowConfig(r.settings),
+		"info/attributes": rawAttributes,
+	}
+	if r.common != "" {
+		files["objects/info/alternates"] = quoteConfig(filepath.Join(r.common, "objects")) + "\n"
+		name := filepath.Join(r.common, "info", "exclude")
+		if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() { // a pipe would block
+			exclude, err := os.ReadFile(name) //nolint:gosec // in the user's repository
+			if err != nil {
+				return err
+			}
+			files["info/exclude"] = string(exclude)
 		}
 	}
-	for name, text := range map[string]string{
-		"HEAD":                    "ref: refs/heads/none\n",
-		"config":                  shadowConfig(r.settings),
-		"info/attributes":         rawAttributes,
-		"info/exclude":            string(exclude),
-		"objects/info/alternates": quoteConfig(filepath.Join(r.common, "objects")) + "\n",
-	} {
+	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			return err
 		}
 	}
-	s.linkObjects(filepath.Join(r.common, "objects"))
+	if r.common != "" {
+		s.linkObjects(filepath.Join(r.common, "objects"))
+	}
 	return nil
 }
 
@@ -98,6 +104,9 @@ func quoteConfig(s string) string {
 // file states. Git then reads all files once, because filters and line ends can
 // make a file differ from its entry.
 func (s *Snapshot) readIndex(ctx context.Context, r *userRepository) error {
+	if r.common == "" {
+		return nil
+	}
 	entries, err := r.run(ctx, "ls-files", "--stage", "-z")
 	if err != nil {
 		return err

@@ -11,7 +11,10 @@
 // the indexes, objects and settings of a snapshot are in the store, a folder of
 // mini. Git runs without the repository's settings, so that it starts no
 // filters, hooks or monitors. Files are stored byte for byte, without
-// conversion of line ends.
+// conversion of line ends. A folder outside of repositories is stored in the same
+// way if it is small.
+//
+// RecordStep splits the changes into steps, and UndoStep takes the last one back.
 //
 // The files of git itself are not part of a snapshot; GitFiles tells which of them have changed.
 //
@@ -40,9 +43,18 @@ import (
 var (
 	// ErrGitNotFound means that git is not installed.
 	ErrGitNotFound = errors.New("git not found")
-	// ErrNoRepository means that the folder is not in a git repository, or in an unsupported
-	// one.
+	// ErrNoRepository means that the folder is not in a git repository or, for TakeSnapshot,
+	// in an unsupported one.
 	ErrNoRepository = errors.New("no git repository")
+	// ErrTooLarge means that the folder is not in a git repository, and has more than
+	// maxFolderFiles files or maxFolder bytes.
+	ErrTooLarge = errors.New("too large to be copied")
+)
+
+// Limits of a folder that is not in a repository.
+const (
+	maxFolder      = 200 << 20
+	maxFolderFiles = 20_000
 )
 
 // Limits on files that the repository's objects do not contain already: the
@@ -59,6 +71,9 @@ type Snapshot struct {
 	git       string   // path of the git program
 	hiddenEnv []string // environment variables removed for git
 	mu        sync.Mutex
+	current   string // the tree of currentIndex; "" if that is not up to date
+	remaining int64  // bytes that may still be stored
+	last      string // the state that the next step begins with; "" if it is unknown
 }
 
 // metadata is the snapshot's data besides git's objects.
@@ -70,6 +85,8 @@ type metadata struct {
 	// Unstored are paths that existed at the start and are not stored; folders
 	// end with a slash.
 	Unstored []string `json:"foreign,omitempty"`
+	// Steps are the steps that changed files and are not taken back, oldest first.
+	Steps []step `json:"steps,omitempty"`
 }
 
 const metadataFile = "snapshot.json"
@@ -104,13 +121,13 @@ func OpenSnapshot(store string, hidden ...string) (*Snapshot, error) {
 	return s, nil
 }
 
-// Check returns nil if TakeSnapshot can store the working tree around dir, else
-// ErrGitNotFound, ErrNoRepository or the error of reading the repository. hidden is as for
+// Check returns nil if TakeSnapshot can store the working tree around dir, or dir itself, else
+// ErrGitNotFound, ErrTooLarge, ErrNoRepository or the error of reading the repository. hidden is as for
 // TakeSnapshot.
 func Check(ctx context.Context, dir string, hidden ...string) error {
 	git, err := findGit()
 	if err == nil {
-		_, err = findRepository(ctx, git, dir, hidden)
+		_, err = findTree(ctx, git, dir, hidden)
 	}
 	if err != nil {
 		return fmt.Errorf("find working tree: %w", err)
@@ -123,7 +140,7 @@ func (s *Snapshot) take(ctx context.Context, dir string) error {
 	if s.git, err = findGit(); err != nil {
 		return err
 	}
-	repo, err := findRepository(ctx, s.git, dir, s.hiddenEnv)
+	repo, err := findTree(ctx, s.git, dir, s.hiddenEnv)
 	if err != nil {
 		return err
 	}
@@ -139,12 +156,18 @@ func (s *Snapshot) take(ctx context.Context, dir string) error {
 	if err := s.recordUnstored(ctx); err != nil {
 		return err
 	}
-	if s.meta.Tree, err = s.writeTree(ctx, startIndex, true); err != nil {
+	s.remaining = maxStore
+	if s.meta.Tree, err = s.writeTree(ctx, startIndex, ""); err != nil {
 		return err
 	}
+	s.last = s.meta.Tree
 	if err := s.recordModes(ctx); err != nil {
 		return err
 	}
+	return s.saveMetadata()
+}
+
+func (s *Snapshot) saveMetadata() error {
 	text, err := json.Marshal(s.meta)
 	if err != nil {
 		return err

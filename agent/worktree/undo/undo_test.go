@@ -382,11 +382,11 @@ func TestMissingObjects(t *testing.T) {
 }
 
 func TestNoRepository(t *testing.T) {
-	plain, bare, elsewhere := t.TempDir(), t.TempDir(), t.TempDir()
+	bare, elsewhere := t.TempDir(), t.TempDir()
 	sh(t, bare, "git init -q --bare .")
-	sh(t, elsewhere, "mkdir .git2; git init -q r; cd r; git config core.worktree "+plain)
+	sh(t, elsewhere, "mkdir .git2; git init -q r; cd r; git config core.worktree "+t.TempDir())
 	for name, dir := range map[string]string{
-		"a plain folder": plain, "a bare repository": bare, "within .git": filepath.Join(elsewhere, "r/.git"),
+		"a bare repository": bare, "within .git": filepath.Join(elsewhere, "r/.git"),
 		"files elsewhere": filepath.Join(elsewhere, "r"),
 	} {
 		store := filepath.Join(t.TempDir(), "store")

@@ -79,7 +79,7 @@ func TestContinue(t *testing.T) {
 	// The session has submitted its work, so it requires a new task.
 	p = resume([]string{"never", "never", "echo three >> file", submitCommand})
 	p.play(step{"What comes next?", keyEnter}, step{"What comes next?", "the second task\r"}, step{askConfirm, keyEnter}, step{askConfirm, keyEnter},
-		step{askNext, "/undo\r"}, step{askUndo, "y\r"}, step{askNext, ""}, step{"", keyEnter})
+		step{askNext, "/undo all\r"}, step{askUndo, "y\r"}, step{askNext, ""}, step{"", keyEnter})
 	p.checkExit(0)
 	if s.file("file") != "one\n" {
 		t.Errorf("file has %q", s.file("file"))

@@ -48,9 +48,9 @@ func TestScreens(t *testing.T) {
 				term.run(t, "send-keys", "-l", "clear; "+colour+"bin/mini --model-class scripted -c model.replies=replies.yaml -t 'mend add'\n")
 				var shown strings.Builder
 				for i, step := range []struct{ until, keys string }{
-					{`Run this command\? \[Y/n\]\n(.*\n)*.* step 1`, ""},
-					{`Run this command\? \[Y/n\]\n(.*\n)*.* step 2`, ""},
-					{`Run this command\? \[Y/n\]\n(.*\n)*.* step 3`, "/d"},
+					{`Run this command\? \[Y/n/e\]\n(.*\n)*.* step 1`, ""},
+					{`Run this command\? \[Y/n/e/a\]\n(.*\n)*.* step 2`, ""},
+					{`Run this command\? \[y/N/e\]\n(.*\n)*.* step 3`, "/d"},
 					{`(?s)diff --git.*Run this command\?`, "there is none"},
 					{`submitted its work`, ""},
 				} {

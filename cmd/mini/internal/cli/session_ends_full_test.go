@@ -155,14 +155,24 @@ func TestSessionPrintsOutcomeOnce(t *testing.T) {
 	}
 }
 
-// A session also works without a repository, but cannot show changes.
+// A session in a folder outside of repositories keeps a copy of it, if it is small.
 func TestSessionWithoutRepository(t *testing.T) {
 	t.Parallel()
 	s := newSessionTest(t)
 	s.dir = t.TempDir()
-	p := s.session(s.args([]string{"echo a > a", submitCommand}, "-y")...)
-	p.play(step{askTask, "/d\r"}, step{"there is no git repository", ""}, step{askTask, "do it\r"})
-	p.play(step{askNext, "/d\r"}, step{"there is no git repository", ""}, step{askNext, keyEnter})
+	s.sh("echo old > old")
+	p := s.session(s.args([]string{"echo a > a; echo b >> old", submitCommand}, "-y")...)
+	p.play(step{askTask, "/d\r"}, step{"Nothing has changed since the session began", ""}, step{askTask, "do it\r"}, step{"changed: a +1, old +1", ""})
+	p.play(step{askNext, "/d\r"}, step{"+b", ""}, step{askNext, "/undo\r"}, step{askUndo, "y\r"}, step{"Undone: 1 put back, 1 removed", ""}, step{"End the session?", keyEnter})
+	p.checkExit(0)
+	if got := s.sh("ls; cat old; find " + s.state + " -name '*.files'"); got != "old\nold\n" {
+		t.Errorf("left: %q", got)
+	}
+
+	s.sh("truncate -s 70M x1 x2 x3")
+	p = s.session(s.args([]string{submitCommand}, "-y", "-t", "do it")...)
+	p.play(step{"Changes cannot be shown or undone: the folder has more than 200 MB and is not in a git repository.", ""})
+	p.play(step{askNext, "/undo\r"}, step{"cannot be shown or undone: the folder has more than 200 MB", ""}, step{askNext, keyEnter})
 	p.checkExit(0)
 }
 

@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/agent/policy"
+	"github.com/minibench/mini/agent/policy/saved"
 	"github.com/minibench/mini/agent/policy/shell"
 	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
@@ -21,6 +23,7 @@ import (
 	"github.com/minibench/mini/env"
 	envopen "github.com/minibench/mini/env/open"
 	"github.com/minibench/mini/internal/usage"
+	"github.com/minibench/mini/internal/userdirs"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/runner/setup"
 )
@@ -31,7 +34,74 @@ func NewPolicy(a *app.App) *cobra.Command {
 		Use:     "policy",
 		Short:   "Check the policy for commands",
 		Example: "  mini policy check 'rm -rf build'",
-	}, newPolicyCheck(a))
+	}, newPolicyCheck(a), newPolicyRules(a))
+}
+
+// newPolicyRules returns the command mini policy rules.
+func newPolicyRules(a *app.App) *cobra.Command {
+	var dir string
+	var remove int
+	cmd := &cobra.Command{
+		Use:   "rules",
+		Short: "List the commands that you always allow in a folder",
+		Long: `Lists the commands that run in a folder without a question, because you have
+answered a question of mini with "always" for the folder. They are stored in
+mini's state folder.`,
+		Example: `  mini policy rules
+  mini policy rules --remove 2`,
+		Args: cmdutil.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			store, err := saved.Open(allowedDir(), dir)
+			if err != nil {
+				return usage.Wrap(err)
+			}
+			if cmd.Flags().Changed("remove") {
+				command, err := store.Remove(remove)
+				if err != nil {
+					return usage.Wrap(err)
+				}
+				return a.PrintText(fmt.Sprintf("removed: %s ...\n", cmdutil.Sanitize(command)))
+			}
+			commands, err := store.Commands()
+			if err != nil {
+				return err
+			}
+			return a.PrintText(cmdutil.Sanitize(rulesText(store.Folder(), commands)))
+		},
+	}
+	cmd.Flags().StringVar(&dir, "dir", ".", "the `DIR` that the commands run in")
+	cmd.Flags().IntVar(&remove, "remove", 0, "remove the rule with this `NUMBER`")
+	return cmd
+}
+
+// rulesText lists the commands that are always allowed in a folder.
+func rulesText(folder string, commands []string) string {
+	if len(commands) == 0 {
+		return fmt.Sprintf("no command is always allowed in %s\n", folder)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "always allowed in %s:\n", folder)
+	for i, command := range commands {
+		fmt.Fprintf(&b, "  %d  %s ...\n", i+1, command)
+	}
+	return b.String()
+}
+
+// allowedDir is the folder of the commands that the user always allows.
+func allowedDir() string { return filepath.Join(userdirs.StateDir(), "mini", "allowed") }
+
+// AllowSaved adds the commands that the user always allows in a folder to a policy, and returns
+// their store.
+func AllowSaved(p *policy.Policy, folder string) (saved.Store, error) {
+	store, err := saved.Open(allowedDir(), folder)
+	if err != nil {
+		return store, err
+	}
+	commands, err := store.Commands()
+	for _, command := range commands {
+		err = errors.Join(err, p.AllowCommand(command))
+	}
+	return store, err
 }
 
 // PolicyOptions are the flags of mini policy check.
@@ -102,6 +172,11 @@ func checkPolicy(ctx context.Context, a *app.App, o *PolicyOptions, command stri
 	commandPolicy, err := setup.NewPolicy(cfg, cfg.Environment.Class)
 	if err != nil {
 		return err
+	}
+	if commandPolicy != nil && !o.bench && envopen.IsHostClass(cfg.Environment.Class) {
+		if _, err := AllowSaved(commandPolicy, o.dir); err != nil && !errors.Is(err, saved.ErrInside) {
+			return err
+		}
 	}
 	result := policyResult{Command: command, Dir: o.dir, Decision: agent.Decision{Action: agent.Allow, By: policy.ByDefault}}
 	request := agent.ApprovalRequest{Command: command, Dir: o.dir, Step: o.step, Cost: model.Cost(o.cost)}

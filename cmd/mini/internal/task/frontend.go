@@ -1,18 +1,14 @@
 package task
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 
-	"github.com/minibench/mini/agent/worktree/undo"
 	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
-	"github.com/minibench/mini/cmd/mini/internal/task/sessions"
 	"github.com/minibench/mini/cmd/mini/internal/ui/chat"
 	"github.com/minibench/mini/cmd/mini/internal/ui/chat/history"
 	"github.com/minibench/mini/cmd/mini/internal/ui/chat/plain"
@@ -60,105 +56,6 @@ func taskHistory(w io.Writer) *history.History {
 		return &history.History{}
 	}
 	return h
-}
-
-// worktree compares the user's files with a snapshot taken at the start of the session.
-type worktree struct {
-	dir      string
-	hidden   []string // variables removed from the environment of git
-	since    string   // event that changes are relative to; "" means the start of the session
-	snapshot *undo.Snapshot
-	// snapshotErr is the reason why there is no snapshot.
-	snapshotErr error
-	git         *undo.GitFiles // at the start of the session; nil before
-}
-
-// changedGit returns the names of git's own files that have changed since the start of the session.
-func (t *worktree) changedGit() []string {
-	if t.git == nil {
-		return nil
-	}
-	return t.git.Changed()
-}
-
-// openSnapshot opens the snapshot of a resumed session. If the user has kept the changes, the
-// snapshot was removed, and takeSnapshot takes a new one; also if the session is older than another
-// one, whose changes the snapshot does not separate.
-func (t *worktree) openSnapshot(stored *sessions.Session, isOlder bool) {
-	t.since = "the session was continued"
-	if isOlder {
-		return
-	}
-	if s, err := undo.OpenSnapshot(stored.SnapshotDir(), t.hidden...); err == nil {
-		t.since, t.snapshot = "", s
-	}
-}
-
-// takeSnapshot takes a snapshot of the files unless openSnapshot has opened one. If that fails, it
-// prints a warning to w, except for a missing git or repository. It returns an error if ctx is
-// canceled, or if it cannot print the warning or remove an incomplete snapshot.
-func (t *worktree) takeSnapshot(ctx context.Context, w io.Writer, stored *sessions.Session) error {
-	if t.snapshot != nil {
-		return nil
-	}
-	if err := stored.RemoveSnapshot(); err != nil {
-		return err
-	}
-	s, err := undo.TakeSnapshot(ctx, t.dir, stored.SnapshotDir(), t.hidden...)
-	if err == nil {
-		t.snapshot = s
-		return nil
-	}
-	t.snapshotErr = snapshotError(err)
-	switch {
-	case errors.Is(t.snapshotErr, chat.ErrNoSnapshot):
-		return stored.RemoveSnapshot()
-	case ctx.Err() != nil:
-		return errors.Join(context.Cause(ctx), stored.RemoveSnapshot())
-	}
-	_, werr := fmt.Fprintln(w, "mini: warning: changes of the files cannot be shown or undone:", cmdutil.Sanitize(err.Error()))
-	return errors.Join(werr, stored.RemoveSnapshot())
-}
-
-// snapshotError maps a missing git or repository to chat.ErrNoSnapshot. It returns other errors
-// unchanged.
-func snapshotError(err error) error {
-	if errors.Is(err, undo.ErrGitNotFound) || errors.Is(err, undo.ErrNoRepository) {
-		return chat.ErrNoSnapshot
-	}
-	return err
-}
-
-// Diff implements chat.Snapshot. Before takeSnapshot, it returns no changes, or an error if no
-// snapshot can be taken.
-func (t *worktree) Diff(ctx context.Context) (chat.Changes, error) {
-	if t.snapshot == nil {
-		if t.snapshotErr != nil {
-			return chat.Changes{}, t.snapshotErr
-		}
-		return chat.Changes{SinceName: t.since}, snapshotError(undo.Check(ctx, t.dir, t.hidden...))
-	}
-	d, err := t.snapshot.Diff(ctx)
-	if err != nil {
-		return chat.Changes{}, err
-	}
-	return chat.Changes{Patch: cmp.Or(string(d.Patch), d.Summary), Summary: d.Summary, Files: d.Files, TreeID: d.TreeID, SinceName: t.since}, nil
-}
-
-// Undo implements chat.Snapshot.
-func (t *worktree) Undo(ctx context.Context, seen chat.Changes) (string, error) {
-	if t.snapshot == nil {
-		return "", chat.ErrNoSnapshot
-	}
-	result, err := t.snapshot.Restore(ctx, seen.TreeID)
-	if err != nil {
-		return "", err
-	}
-	text := fmt.Sprintf("Undone: %d put back, %d removed.", len(result.Restored), len(result.Removed))
-	if n := len(result.Skipped); n > 0 {
-		text += fmt.Sprintf(" %d changed since, and stay.", n)
-	}
-	return text, nil
 }
 
 // screenFrontend is the full-screen frontend with the history of tasks.

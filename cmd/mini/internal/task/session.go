@@ -161,6 +161,9 @@ func (t *session) converse(ctx context.Context) (out trajectories.Outcome, err e
 		return out, err
 	}
 	out, err = t.runAttempt(ctx)
+	if t.stored != nil {
+		t.stored.RemoveOtherSnapshots()
+	}
 	t.chat.WarnGitFiles()
 	if err == nil {
 		if t.chat.ReportChanges(ctx) {
@@ -218,15 +221,11 @@ func (t *session) openChat(ctx context.Context) error {
 	if t.Interactive && envopen.IsHostClass(t.sandboxes.Class) {
 		c.Snapshot = t.tree
 		if _, err := t.tree.Diff(ctx); errors.Is(err, chat.ErrNoSnapshot) {
-			t.frontend.ShowNotice(chat.Notice{Text: "This folder is not in a git repository: /d and /undo do not work."})
+			t.frontend.ShowNotice(chat.Notice{Text: fmt.Sprintf("Changes cannot be shown or undone: %v.", err)})
 		}
 	}
-	policy, err := setup.NewPolicy(t.cfg, t.sandboxes.Class)
-	if err != nil {
+	if err := t.usePolicy(&c); err != nil {
 		return err
-	}
-	if policy != nil { // avoid a typed nil
-		c.Policy = policy
 	}
 	t.chat = chat.New(c)
 	return nil

@@ -11,7 +11,8 @@ import (
 	"github.com/minibench/mini/agent/events"
 )
 
-// scriptedFrontend answers the questions with answers, in order, and then quits.
+// scriptedFrontend answers the questions with answers, in order, and then quits. The answer "^C"
+// interrupts.
 type scriptedFrontend struct {
 	answers []string
 	asked   []Question
@@ -21,6 +22,9 @@ func (f *scriptedFrontend) Ask(_ context.Context, q Question) (string, error) {
 	f.asked = append(f.asked, q)
 	if len(f.asked) > len(f.answers) {
 		return "", ErrQuit
+	}
+	if f.answers[len(f.asked)-1] == "^C" {
+		return "", ErrInterrupted
 	}
 	return f.answers[len(f.asked)-1], nil
 }
@@ -40,7 +44,7 @@ func TestHumanModeInterruptsSubagent(t *testing.T) {
 		want    agent.DecisionAction
 	}{
 		{"a subagent in human mode", Human, nil, true, "", true, ""},
-		{"a subagent in confirm mode", Confirm, []string{""}, true, "Run this command of a subagent? [Y/n]", false, agent.Allow},
+		{"a subagent in confirm mode", Confirm, []string{""}, true, "Run this command of a subagent? [Y/n/e]", false, agent.Allow},
 		{"the agent in human mode", Human, nil, false, "", false, agent.Deny},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -72,7 +76,7 @@ func TestModeChangeKeepsQuestion(t *testing.T) {
 			want any
 		}{
 			{"the task", func(s *Session) (any, error) { return s.ReadTask(t.Context(), Question{Text: "What?"}) }, "n"},
-			{"the changes", func(s *Session) (any, error) { return nil, s.askUndo(t.Context()) }, nil},
+			{"the changes", func(s *Session) (any, error) { return nil, s.askUndo(t.Context(), "") }, nil},
 			{"the limit", func(s *Session) (any, error) {
 				_, raised, err := s.RaiseLimits(t.Context(), agent.Limits{Steps: 1})
 				return raised, err
@@ -105,7 +109,7 @@ func TestModeChangeAnswers(t *testing.T) {
 	} {
 		frontend := &scriptedFrontend{answers: tt.answers}
 		s := New(Config{Frontend: frontend, Mode: Confirm})
-		d, err := s.askConfirm(t.Context(), agent.ApprovalRequest{Command: "ls", FromChild: tt.child}, "", nil)
+		d, err := s.askConfirm(t.Context(), agent.ApprovalRequest{Command: "ls", FromChild: tt.child}, agent.Decision{})
 		if got := fmt.Sprint(d.Action, d.Reason, err); got != tt.want || len(frontend.asked) != len(tt.answers) {
 			t.Errorf("%s: %s after %d questions", tt.name, got, len(frontend.asked))
 		}
@@ -157,18 +161,22 @@ func (t fixedSnapshot) Diff(context.Context) (Changes, error) { return t.changes
 func (fixedSnapshot) Undo(context.Context, Changes) (string, error) {
 	return "", errors.New("taken back")
 }
+func (fixedSnapshot) RecordStep(context.Context, int) (Changes, error) { return Changes{}, nil }
+func (fixedSnapshot) SkipChanges(context.Context) error                { return nil }
+func (fixedSnapshot) LastStep(context.Context) (Changes, error)        { return Changes{}, nil }
+func (fixedSnapshot) UndoStep(context.Context) (string, error)         { return "", errors.New("no step") }
 
 // All yes-or-no questions accept yes, no and Enter in the same way.
 func TestYesNo(t *testing.T) {
 	decide := func(s *Session) string {
-		d, err := s.askConfirm(t.Context(), agent.ApprovalRequest{Command: "ls"}, "", nil)
+		d, err := s.askConfirm(t.Context(), agent.ApprovalRequest{Command: "ls"}, agent.Decision{})
 		return fmt.Sprint(d.Action, d.Reason, err)
 	}
 	next := func(s *Session) string {
 		text, err := s.NextTask(t.Context(), nil)
 		return fmt.Sprint(text, err)
 	}
-	undo := func(s *Session) string { return fmt.Sprint(s.askUndo(t.Context())) }
+	undo := func(s *Session) string { return fmt.Sprint(s.askUndo(t.Context(), "")) }
 	for _, tt := range []struct {
 		name    string
 		ask     func(s *Session) string
@@ -203,7 +211,7 @@ func TestYesNo(t *testing.T) {
 			if tt.name == "end" && i == 1 {
 				continue // the question of /undo, or for the next task
 			}
-			if want := map[bool]string{true: "[y/N]", false: "[Y/n]"}[tt.name == "undo"]; !strings.HasSuffix(q.Text, " "+want) {
+			if want := map[string]string{"undo": "[y/N]", "run": "[Y/n/e]", "end": "[Y/n]"}[tt.name]; !strings.HasSuffix(q.Text, " "+want) {
 				t.Errorf("%q does not end with %s", q.Text, want)
 			}
 		}

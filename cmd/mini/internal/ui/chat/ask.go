@@ -19,16 +19,22 @@ var errModeChanged = errors.New("the mode has changed")
 // mode. The error is ErrQuit, ErrInterrupted, agent.ErrInterrupted after a hangup, the cause of ctx,
 // or another error of Frontend.Ask.
 func (s *Session) ask(ctx context.Context, q Question) (string, error) {
+	s.recordStep(ctx)
+	if !q.agentRuns {
+		defer s.skipChanges(ctx)
+	}
 	for {
 		text, err := s.askOnce(ctx, q)
 		if err != nil {
 			return "", err
 		}
-		text = strings.ReplaceAll(text, "\r\n", "\n")
+		text, q.Draft = strings.ReplaceAll(text, "\r\n", "\n"), "" // a slash command leaves the input as it is
 		cmd, ok := parseSlash(text)
 		command, isCommand := strings.CutPrefix(strings.TrimSpace(text), "!")
 		isCommand = isCommand && !q.Secret && !q.Multiline
 		switch {
+		case q.Kind == AskEdit && !ok:
+			return text, nil
 		case isCommand && strings.TrimSpace(command) == "":
 			s.notify("%s", bangHelp)
 		case isCommand && q.Kind == AskCommand:
@@ -45,7 +51,7 @@ func (s *Session) ask(ctx context.Context, q Question) (string, error) {
 		case cmd.action == actionUndo && q.Kind == AskOther:
 			s.notifyError("This question already asks that.")
 		case cmd.action == actionUndo:
-			if err := s.askUndo(ctx); err != nil {
+			if err := s.askUndo(ctx, cmd.rest); err != nil {
 				return "", err
 			}
 			if q.Kind == AskNextTask {

@@ -11,7 +11,7 @@ import (
 )
 
 // ErrNoSnapshot means that mini could not record the files at the start of the session.
-var ErrNoSnapshot = errors.New("there is no git repository on this machine")
+var ErrNoSnapshot = errors.New("the files of the start were not kept")
 
 // diffTimeout bounds the diff at the end of a session.
 const diffTimeout = time.Minute
@@ -86,9 +86,86 @@ func (s *Session) currentChanges(ctx context.Context) (Changes, bool) {
 	return Changes{}, false
 }
 
-// undoChanges undoes the changes that the user has seen. It reports whether that succeeded.
-func (s *Session) undoChanges(ctx context.Context, seen Changes) bool {
-	text, err := s.Snapshot.Undo(ctx, seen)
+// maxStepTime bounds the time for the changes of a step, during which the agent waits.
+const maxStepTime = 5 * time.Second
+
+// recordStep shows the changes since the last question or model call. It is called when the
+// commands of a step have ended, and before each question: what changes while a question is open
+// counts as the user's. If that fails or takes too long, the steps are not recorded from then on.
+func (s *Session) recordStep(ctx context.Context) {
+	s.trackFiles(ctx, func(ctx context.Context) error {
+		changes, err := s.Snapshot.RecordStep(ctx, s.currentState().Step)
+		if err == nil && !changes.IsEmpty() {
+			s.Events.Publish(changes.event())
+		}
+		return err
+	})
+}
+
+// stepWait is how long the agent waits for the changes of a step before it calls the model. In large
+// repositories they are found while the model thinks.
+const stepWait = 150 * time.Millisecond
+
+// startRecordStep calls recordStep, and returns when that is done or after stepWait. waitForStep waits
+// for the end, before the next command runs.
+func (s *Session) startRecordStep(ctx context.Context) {
+	s.waitForStep(ctx)
+	done := make(chan struct{})
+	s.mu.Lock()
+	s.stepRecorded = done
+	s.mu.Unlock()
+	s.background.Go(func() {
+		defer close(done)
+		s.recordStep(ctx)
+	})
+	select {
+	case <-done:
+	case <-time.After(stepWait):
+	}
+}
+
+func (s *Session) waitForStep(ctx context.Context) {
+	s.mu.Lock()
+	done := s.stepRecorded
+	s.mu.Unlock()
+	if done == nil {
+		return
+	}
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}
+
+// skipChanges leaves the changes that the user has made at a question out of the next step.
+func (s *Session) skipChanges(ctx context.Context) {
+	s.trackFiles(ctx, func(ctx context.Context) error { return s.Snapshot.SkipChanges(ctx) })
+}
+
+func (s *Session) trackFiles(ctx context.Context, track func(context.Context) error) {
+	s.mu.Lock()
+	off := s.noSteps || s.Snapshot == nil
+	s.mu.Unlock()
+	if off || ctx.Err() != nil {
+		return
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, maxStepTime, errSlowSnapshot)
+	defer cancel()
+	err := track(limited)
+	if err == nil || ctx.Err() != nil {
+		return
+	}
+	s.mu.Lock()
+	s.noSteps = true
+	s.mu.Unlock()
+	s.notifyError("The changes of each step are not shown from now on: %v. /d shows all changes.", err)
+}
+
+var errSlowSnapshot = errors.New("it takes too long here")
+
+// undoChanges calls undo, which returns a summary. It reports whether that succeeded.
+func (s *Session) undoChanges(ctx context.Context, undo func(context.Context) (string, error)) bool {
+	text, err := undo(ctx)
 	if err != nil {
 		s.notifyError("Not all changes were undone: %v", err)
 		return false

@@ -61,7 +61,7 @@ func TestSlashCommandsAndTexts(t *testing.T) {
 	for text, want := range map[string]action{
 		"/y": actionMode, "/YOLO ": actionMode, " /c\n": actionMode, "/human": actionMode, "/h": actionHelp, "/?": actionHelp, "/": actionHelp,
 		"/m": actionMultiline, "/d": actionDiff, "/undo": actionUndo, "/t": actionThinking, "/cost": actionState, "/q": actionQuit, "/foo": actionUnknown,
-		"/y please": actionSurplus, "/undo 1": actionSurplus, "/nosuch thing": actionUnknown, "/new fix it": actionNew, "/clear": actionNew, "/Compact a\nb": actionCompact, "/sessions parser": actionSessions,
+		"/y please": actionSurplus, "/undo 1": actionUndo, "/d 1": actionSurplus, "/nosuch thing": actionUnknown, "/new fix it": actionNew, "/clear": actionNew, "/Compact a\nb": actionCompact, "/sessions parser": actionSessions,
 	} {
 		if got, ok := parseSlash(text); !ok || got.action != want {
 			t.Errorf("%q is %v, %t", text, got.action, ok)

@@ -39,7 +39,8 @@ type QuestionKind int
 // The kinds of questions.
 const (
 	AskTask     QuestionKind = iota // the task; the answer may have several lines
-	AskConfirm                      // run it? as in ask.ParseYesNo ("" is yes), or why to reject it
+	AskConfirm                      // run it? yes, no, another answer, or why to reject it
+	AskEdit                         // a command in place of that of AskConfirm; "" returns to it
 	AskCommand                      // the user's command, in human mode
 	AskMessage                      // a message to the model after an interrupt; "" sends none
 	AskLimit                        // new limits after one was reached; "" ends the session
@@ -54,12 +55,16 @@ type Question struct {
 	Text, Hint string
 	// Command is the command to confirm, for AskConfirm. Reason says why it needs confirmation.
 	Command, Reason string
+	// Draft is the text to edit, for AskEdit; a frontend that cannot fill the input leaves it out.
+	Draft string
 	// Multiline accepts an answer of several lines. AskTask always accepts them.
 	Multiline bool
 	// Answers lists the possible answers, the default first; it is empty for free text.
 	Answers []string
 	// Secret marks an answer that is neither shown nor stored in the history.
 	Secret bool
+
+	agentRuns bool // commands of the agent run while the question is open
 }
 
 // Notice is a message of mini.

@@ -3,12 +3,11 @@ package chat
 import (
 	"context"
 	"fmt"
-	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/agent/events"
+	"github.com/minibench/mini/internal/text"
 )
 
 // Config configures a Session. Frontend and Inbox are required.
@@ -21,6 +20,10 @@ type Config struct {
 	// Policy decides before the mode does; may be nil. The mode decides on commands for which
 	// the policy has no rule, or a rule that asks.
 	Policy agent.Approver
+	// Rules adds rules to the policy for commands that the user always allows; nil if that is not
+	// possible. SaveRule stores one for later sessions in the folder; nil if that is not possible.
+	Rules    Rules
+	SaveRule func(command string) error
 	// Unattended is the decision in yolo mode on a command that the policy asks about;
 	// agent.Deny rejects it, any other value runs it.
 	Unattended agent.DecisionAction
@@ -55,22 +58,42 @@ type Config struct {
 	State State
 }
 
-// Snapshot records the user's files at the start of the session.
+// Rules are the commands that run without a question, by their first words.
+type Rules interface {
+	// ProposeCommand returns the first words of a command that say what it does, such as "go
+	// test"; "" if a rule for them could not allow the command.
+	ProposeCommand(req agent.ApprovalRequest) string
+	// AllowCommand allows commands that begin with these words.
+	AllowCommand(command string) error
+}
+
+// Snapshot records the user's files at the start of the session and at each step.
 type Snapshot interface {
 	// Diff returns the changes since the snapshot; Changes.Patch is empty if there are none.
 	Diff(ctx context.Context) (Changes, error)
 	// Undo restores the files, except those that have changed since Diff returned seen. It
 	// returns a summary for the user.
 	Undo(ctx context.Context, seen Changes) (string, error)
+	// RecordStep returns the changes since the last call of RecordStep or SkipChanges, and
+	// records them as those of a step. SkipChanges leaves them out: they are the user's.
+	RecordStep(ctx context.Context, step int) (Changes, error)
+	SkipChanges(ctx context.Context) error
+	// LastStep returns the changes of the last recorded step that is not undone, if any. UndoStep
+	// undoes it, except in files that have changed since, and returns a summary for the user.
+	LastStep(ctx context.Context) (Changes, error)
+	UndoStep(ctx context.Context) (string, error)
 }
 
-// Changes are the changes since a Snapshot.
+// Changes are the changes since a Snapshot, or those of a step.
 type Changes struct {
 	Patch string
 	// Summary is the size of the changes, on one line.
 	Summary string
-	// Files are the first of the changed files, as git status shows them. They are untrusted.
-	Files []string
+	// Files are the first of the changed files; Count is the number of all.
+	Files []FileChange
+	Count int
+	// Step is the number of the step.
+	Step int
 	// TreeID identifies the compared state, for Snapshot.Undo.
 	TreeID string
 	// SinceName names the start of the comparison in messages to the user; empty if that is the
@@ -78,12 +101,23 @@ type Changes struct {
 	SinceName string
 }
 
-// FileCount returns the number of changed files, with which Summary begins.
-func (c Changes) FileCount() int {
-	count, _, _ := strings.Cut(c.Summary, " ")
-	n, _ := strconv.Atoi(count) // 0 if the summary has another form
-	return n
+// FileChange is the change of a file. Its name is untrusted.
+type FileChange struct {
+	events.ChangedFile
+	IsNew bool
 }
+
+// event returns the changes as an event.
+func (c Changes) event() events.FilesChanged {
+	e := events.FilesChanged{Step: c.Step, More: c.Count - len(c.Files), Patch: text.Clip(c.Patch, maxEventPatch)}
+	for _, f := range c.Files {
+		e.Files = append(e.Files, f.ChangedFile)
+	}
+	return e
+}
+
+// maxEventPatch bounds the patch of an event, in bytes.
+const maxEventPatch = 256 << 10
 
 // IsEmpty reports whether nothing has changed.
 func (c Changes) IsEmpty() bool { return c.Patch == "" }
@@ -101,15 +135,17 @@ type Session struct {
 	state State
 	// cancelQuestion withdraws the open question; nil if none is open.
 	cancelQuestion context.CancelCauseFunc
-	interrupting   bool       // Ctrl-C was pressed, and the question after it is not open yet
-	quit           bool       // the user has quit
-	decided        bool       // the user has ended the session after a submission
-	wantsNew       bool       // the user begins a new conversation after this one
-	newTask        string     // its task
-	cancelCommand  func()     // cancels the command of runCommand; nil if none runs
-	lastShown      uint64     // sequence number of the last event shown
-	watchEnded     bool       // Watch has returned
-	shownChanged   *sync.Cond // signals changes of lastShown and watchEnded
+	interrupting   bool            // Ctrl-C was pressed, and the question after it is not open yet
+	quit           bool            // the user has quit
+	decided        bool            // the user has ended the session after a submission
+	wantsNew       bool            // the user begins a new conversation after this one
+	newTask        string          // its task
+	cancelCommand  func()          // cancels the command of runCommand; nil if none runs
+	lastShown      uint64          // sequence number of the last event shown
+	watchEnded     bool            // Watch has returned
+	stepRecorded   <-chan struct{} // closed when the last step is recorded; nil before the first one
+	noSteps        bool            // the changes of each step could not be recorded
+	shownChanged   *sync.Cond      // signals changes of lastShown and watchEnded
 }
 
 var (

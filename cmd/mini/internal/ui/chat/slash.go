@@ -49,7 +49,7 @@ func commands() []slashCommand {
 		{SlashCommand: SlashCommand{"/u", "/human", "write the commands yourself"}, action: actionMode, mode: Human},
 		{SlashCommand: SlashCommand{"/m", "/multiline", "answer in several lines; Ctrl-D sends them"}, action: actionMultiline},
 		{SlashCommand: SlashCommand{"/d", "/diff", "show what has changed in the files"}, action: actionDiff},
-		{SlashCommand: SlashCommand{"/undo", "", "put the files back as they were at the start"}, action: actionUndo},
+		{SlashCommand: SlashCommand{"/undo", "", "undo the last step, or all"}, action: actionUndo},
 		{SlashCommand: SlashCommand{"/t", "/thinking", "show or hide the model's reasoning"}, action: actionThinking},
 		{SlashCommand: SlashCommand{"/s", "/cost", "show steps, cost, tokens and time"}, action: actionState},
 		{SlashCommand: SlashCommand{"/model", "", "show the model; with a name, switch to it"}, action: actionModel},
@@ -103,7 +103,11 @@ func parseSlash(text string) (slashCommand, bool) {
 
 // takesText reports whether a text may follow the command on its line.
 func (c slashCommand) takesText() bool {
-	return c.action == actionModel || c.action == actionCompact || c.action == actionNew || c.action == actionSessions
+	switch c.action {
+	case actionModel, actionUndo, actionCompact, actionNew, actionSessions:
+		return true
+	}
+	return false
 }
 
 // unescape removes the first of two leading slashes, with which the user marks a text that is
@@ -179,6 +183,8 @@ func helpText() string {
 		}
 		fmt.Fprintf(&b, "  %-16s %s\n", names, c.Description)
 	}
+	b.WriteString("At a command, Enter or y runs it; if a rule asks, Enter rejects it, as n does.\n")
+	b.WriteString("e edits it, a always allows commands like it, a comment rejects it and says why.\n")
 	b.WriteString("!COMMAND runs a command in the session's environment and shows it to the model.\n")
 	b.WriteString("@ and the beginning of a path: Tab completes it. The model gets the path.\n")
 	b.WriteString("Ctrl-C interrupts the agent and asks for a message to the model; twice quits.\n")

@@ -15,6 +15,7 @@ import (
 // NextCommand implements agent.User: in human mode it asks the user for a command. An empty
 // command means that the model writes the next one.
 func (s *Session) NextCommand(ctx context.Context) (string, error) {
+	s.startRecordStep(ctx)
 	for s.currentMode() == Human && !s.NonInteractive {
 		text, err := s.askOrQuit(ctx, Question{
 			Kind: AskCommand, Text: "Your command", Hint: "/c or /y returns to the model, /h shows help",
@@ -113,44 +114,111 @@ func (s *Session) Answer(ctx context.Context) (string, error) {
 	return text, nil
 }
 
-// askUndo asks whether to undo all changes, undoes them, and tells the model.
-func (s *Session) askUndo(ctx context.Context) error {
-	changes, ok := s.currentChanges(ctx)
+// askUndo asks what to undo, the last step or all changes, undoes it, and tells the model. what is
+// the text after /undo.
+func (s *Session) askUndo(ctx context.Context, what string) error {
+	all, ok := s.currentChanges(ctx)
 	if !ok {
 		return nil
 	}
-	s.notify("/undo puts these files back as they were when %s. That undoes your own changes too:\n%s",
-		cmp.Or(changes.SinceName, "the session began"), listFiles(changes))
-	question := Question{
-		Kind: AskOther, Text: ask.YesNoPrompt(fmt.Sprintf("Undo all changes (%s)?", changes.Summary), false),
-		Hint: "Enter keeps them, y undoes them", Answers: []string{"no", "yes"},
-	}
-	undo, err := s.askYesNo(ctx, question, false)
+	last, err := s.Snapshot.LastStep(ctx)
 	if err != nil {
-		return err
-	}
-	if !undo {
-		s.notify("Nothing was undone.")
+		s.notifyError("The last step cannot be undone: %v", err)
 		return nil
 	}
-	if s.undoChanges(ctx, changes) {
+	switch what = strings.ToLower(what); {
+	case what != "" && what != "1" && what != "all":
+		s.notifyError("/undo takes 1, for the last step that changed files, or all.")
+		return nil
+	case what == "1" && last.IsEmpty():
+		s.notify("No step has changed files, or all such steps are undone. /undo all undoes what is left.")
+		return nil
+	case what == "" && (last.IsEmpty() || last.Patch == all.Patch):
+		what = "all"
+	case what == "":
+		s.notify("The last step that changed files is step %d: %s", last.Step, sanitize.Line(last.event().Text()))
+		what, err = s.askUndoChoice(ctx, all)
+		if err != nil || what == "" {
+			return err
+		}
+	}
+	if what == "1" {
+		return s.undoStep(ctx, last)
+	}
+	return s.undoAll(ctx, all)
+}
+
+// askUndoChoice asks for the text after /undo; "" means that nothing is to be undone.
+func (s *Session) askUndoChoice(ctx context.Context, all Changes) (what string, err error) {
+	for {
+		text, err := s.ask(ctx, Question{
+			Kind: AskOther, Text: fmt.Sprintf("Undo that step, or all changes (%s)? [1/all/N]", all.Summary),
+			Hint: "Enter keeps them, 1 undoes the step, all everything", Answers: []string{"no", "1", "all"},
+		})
+		if err != nil {
+			return "", err
+		}
+		switch answer := strings.ToLower(strings.TrimSpace(text)); answer {
+		case "", "n", "no":
+			s.notify("Nothing was undone.")
+			return "", nil
+		case "1", "all":
+			return answer, nil
+		}
+		s.notifyError("Please answer 1, all or n.")
+	}
+}
+
+// undoStep asks whether to undo the last step, undoes it, and tells the model.
+func (s *Session) undoStep(ctx context.Context, last Changes) error {
+	s.notify("/undo 1 puts these files back as they were before step %d; files that have changed since stay:\n%s", last.Step, listFiles(last))
+	undone, err := s.confirmUndo(ctx, fmt.Sprintf("Undo step %d?", last.Step), s.Snapshot.UndoStep)
+	if undone {
+		s.Inbox.Steer(fmt.Sprintf("The user has undone the changes that step %d made in files: %s.", last.Step, last.event().Text()))
+	}
+	return err
+}
+
+// undoAll asks whether to undo all changes, undoes them, and tells the model.
+func (s *Session) undoAll(ctx context.Context, all Changes) error {
+	s.notify("/undo puts these files back as they were when %s. That undoes your own changes too:\n%s",
+		cmp.Or(all.SinceName, "the session began"), listFiles(all))
+	undone, err := s.confirmUndo(ctx, fmt.Sprintf("Undo all changes (%s)?", all.Summary), func(ctx context.Context) (string, error) {
+		return s.Snapshot.Undo(ctx, all)
+	})
+	if undone {
 		s.Inbox.Steer("The user has put all files back as they were at the start of the session.")
 	}
-	return nil
+	return err
+}
+
+// confirmUndo asks whether to undo changes, and calls undo. It reports whether they are undone.
+func (s *Session) confirmUndo(ctx context.Context, text string, undo func(context.Context) (string, error)) (bool, error) {
+	question := Question{
+		Kind: AskOther, Text: ask.YesNoPrompt(text, false), Hint: "Enter keeps them, y undoes them", Answers: []string{"no", "yes"},
+	}
+	yes, err := s.askYesNo(ctx, question, false)
+	if err != nil {
+		return false, err
+	}
+	if !yes {
+		s.notify("Nothing was undone.")
+		return false, nil
+	}
+	return s.undoChanges(ctx, undo), nil
 }
 
 // listFiles returns a line for each of the changed files: what an undo does with it.
 func listFiles(c Changes) string {
 	var lines []string
 	for _, f := range c.Files {
-		status, name, _ := strings.Cut(f, " ")
 		verb := "restore"
-		if status == "A" {
+		if f.IsNew {
 			verb = "remove"
 		}
-		lines = append(lines, fmt.Sprintf("  %-7s %s", verb, sanitize.Line(name)))
+		lines = append(lines, fmt.Sprintf("  %-7s %s", verb, sanitize.Line(f.Name)))
 	}
-	if n := c.FileCount(); n > len(c.Files) {
+	if n := c.Count; n > len(c.Files) {
 		lines = append(lines, fmt.Sprintf("  and %d more; /d shows them", n-len(c.Files)))
 	}
 	return strings.Join(lines, "\n")

@@ -71,6 +71,9 @@ func (f *Frontend) ShowEvent(e events.Envelope) {
 		f.print(f.faint("  " + sanitize.Line(text.Clip(e.Text(), maxSubagentLine))))
 	case trajectories.Execution:
 		d.showResult(e)
+	case events.FilesChanged:
+		d.endLine()
+		f.print(f.faint("  changed: " + sanitize.Line(e.Text())))
 	case trajectories.Compaction:
 		d.endLine()
 		f.print(f.faint(fmt.Sprintf("[the conversation was compacted (%s): about %d tokens to %d]",

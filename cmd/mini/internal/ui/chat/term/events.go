@@ -79,6 +79,13 @@ func (m *model) showItem(item any) {
 	case trajectories.Execution:
 		m.closeOutput()
 		m.writeRows(endRow(e))
+	case events.FilesChanged:
+		m.writeRows(faint("  changed: " + sanitize.Line(e.Text())))
+		if m.fullText == m.stepOutput && m.stepOutput != "" { // a note says that Ctrl-O shows it
+			m.fullText += "\n" + e.Patch
+		} else {
+			m.fullText = e.Patch
+		}
 	case events.LimitReached:
 		m.showLimit(e)
 	case trajectories.Compaction:
@@ -122,6 +129,9 @@ func (m *model) showQuestion(q *pendingQuestion) {
 		}
 		m.showCommand(q.Command)
 	}
+	if q.Draft != "" {
+		m.input.edit(q.Draft)
+	}
 	m.question, m.questionPage = q, 0
 }
 
@@ -130,7 +140,7 @@ func (m *model) showQuestion(q *pendingQuestion) {
 func (m *model) showAnswer(text string) {
 	q := m.question
 	switch {
-	case strings.TrimSpace(text) == "", strings.HasPrefix(text, "/"), strings.HasPrefix(text, "!"), q.Kind == chat.AskConfirm, q.Kind == chat.AskCommand:
+	case strings.TrimSpace(text) == "", strings.HasPrefix(text, "/"), strings.HasPrefix(text, "!"), q.Kind == chat.AskConfirm, q.Kind == chat.AskEdit, q.Kind == chat.AskCommand:
 		return
 	case q.Secret:
 		m.showUserText("••••")
@@ -187,6 +197,7 @@ func (m *model) showRunStarted(e events.RunStarted) {
 
 func (m *model) showTurnStarted(step int) {
 	m.flushLive()
+	m.stepOutput = ""
 	title := bold("step " + strconv.Itoa(step))
 	if m.state.Cost > 0 {
 		title += faint(separator + unit.Cost(float64(m.state.Cost), !m.state.Unpriced))
@@ -276,6 +287,7 @@ func (m *model) closeOutput() {
 		m.turn.output.close()
 		if m.turn.output.omitted > 0 {
 			m.fullText = m.turn.output.full.String()
+			m.stepOutput = m.fullText
 		}
 	}
 	m.turn.output, m.turn.running = nil, false

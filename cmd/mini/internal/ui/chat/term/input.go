@@ -106,6 +106,13 @@ func (in *input) set(text string) {
 	in.area.SetValue(text)
 }
 
+// edit shows a text in the field without a placeholder, whatever its length.
+func (in *input) edit(text string) {
+	in.reset()
+	in.area.SetValue(text)
+	in.area, _ = in.area.Update(nil) // scrolls to the cursor
+}
+
 // paste inserts a pasted text, with any kind of line ends. It inserts a placeholder for a long
 // text, and for a text that cannot be shown unchanged.
 func (in *input) paste(text string) {

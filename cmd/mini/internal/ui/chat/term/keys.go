@@ -102,7 +102,7 @@ func keysHelp() []string {
 		"  Up, Down         input history      Tab, Up, Down      complete / and @",
 		"  Shift-Tab        next mode          Esc Esc            clear the input",
 		"  Ctrl-G           diff               Ctrl-T             show reasoning",
-		"  Ctrl-O           full text          Ctrl-L             redraw",
+		"  Ctrl-O           full text, diff    Ctrl-L             redraw",
 		"  Ctrl-C           interrupt          Ctrl-D             quit, at a question",
 	}
 }

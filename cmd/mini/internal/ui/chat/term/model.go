@@ -42,6 +42,7 @@ type model struct {
 	scrollback   []string // rows that are not on a page yet
 	lastRowBlank bool     // the last row of the scrollback is blank, or there is none
 	fullText     string   // the last text that was shortened, for the pager
+	stepOutput   string   // the output of this step that was shortened
 	hint         string   // the result of the last key
 	escPressed   bool     // the last key was Esc
 
