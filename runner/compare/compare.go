@@ -126,6 +126,8 @@ type Result struct {
 	// rate, by p-values adjusted for all pairs.
 	Leaders []string `json:"leaders"`
 	Gate    *Gate    `json:"gate,omitempty"`
+
+	wholeNames bool // in sections
 }
 
 // Setting is a setting with its value in each run, "" where it is not set.

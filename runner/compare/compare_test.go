@@ -268,3 +268,27 @@ func TestAbsurdSteps(t *testing.T) {
 		t.Errorf("rates by limit: %v", got)
 	}
 }
+
+// On pages, tables have the names of the runs in place of letters, "candidate" and "base".
+func TestNamedSections(t *testing.T) {
+	const long = "runs/a-long-name-of-a-run"
+	in := func(resolved bool) compare.Instance {
+		return compare.Instance{ID: "a", Requested: 1, Attempts: []compare.Attempt{{Resolved: resolved}}}
+	}
+	r, err := compare.New([]compare.Run{{Name: "base-run", Instances: []compare.Instance{in(false)}}, {Name: long, Instances: []compare.Instance{in(true)}}}, compare.Options{Missing: compare.Drop})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	for _, s := range r.NamedSections() {
+		if s.Title == "Runs" && s.Rows[2][0] != long {
+			t.Errorf("rows %q", s.Rows)
+		}
+		if s.HasInstances {
+			found = s.Rows[0][1] == long && s.Rows[0][2] == "base-run"
+		}
+	}
+	if !found {
+		t.Error("the table of instances does not name the runs")
+	}
+}

@@ -92,6 +92,30 @@ func (r *Result) Sections(complete bool) []Section {
 	return all
 }
 
+// NamedSections returns Sections(true) with the names of the runs in place of letters, also in the
+// tables of instances that differ.
+func (r *Result) NamedSections() []Section {
+	named := *r
+	named.wholeNames = true
+	all, next := named.Sections(true), 0
+	for i := range all {
+		if !all[i].HasInstances {
+			continue
+		}
+		for len(r.Pairs[next].Queue) == 0 {
+			next++
+		}
+		p := r.Pairs[next]
+		next++
+		all[i].Rows[0][1], all[i].Rows[0][2] = p.Candidate, p.Base
+		notes := strings.NewReplacer("candidate: ", p.Candidate+": ", "base: ", p.Base+": ")
+		for _, row := range all[i].Rows[1:] {
+			row[3] = notes.Replace(row[3])
+		}
+	}
+	return all
+}
+
 // scope returns the warnings and says what is compared.
 func (r *Result) scope() Section {
 	s := Section{}
@@ -120,7 +144,7 @@ func (r *Result) scope() Section {
 const maxLabel = 20
 
 func (r *Result) hasLongNames() bool {
-	return slices.ContainsFunc(r.Runs, func(s Summary) bool { return len(s.Name) > maxLabel })
+	return !r.wholeNames && slices.ContainsFunc(r.Runs, func(s Summary) bool { return len(s.Name) > maxLabel })
 }
 
 // labels returns the names of the runs in tables: letters if a name is long.

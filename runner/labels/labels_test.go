@@ -84,6 +84,30 @@ func TestConcurrentChanges(t *testing.T) {
 	}
 }
 
+// A note is kept beside labels, and has nothing that a reader cannot see.
+func TestSetNote(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := labels.Change(dir, "a", []string{"flaky"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	for note, want := range map[string]string{
+		" two\r\nlines \n": "two\nlines", "a\u202eb\x00\x1b[2Jc\xff": "ab[2Jc\ufffd", "👩\u200d💻 é": "👩\u200d💻 é", strings.Repeat("x", 4000): strings.Repeat("x", 4000), " ": "",
+	} {
+		if err := labels.SetNote(dir, "a", note); err != nil {
+			t.Errorf("%.20q: %v", note, err)
+		}
+		words, notes, err := labels.ReadAll(dir)
+		if err != nil || notes["a"] != want || len(words["a"]) != 1 {
+			t.Errorf("%.20q: %.20q, %v, %v", note, notes["a"], words, err)
+		}
+	}
+	for id, note := range map[string]string{"a": strings.Repeat("x", 4001), "../a": "x"} {
+		if err := labels.SetNote(dir, id, note); err == nil {
+			t.Errorf("%s: a note of %d bytes is accepted", id, len(note))
+		}
+	}
+}
+
 // The file is untrusted, and an invalid one is not overwritten.
 func TestUntrustedFile(t *testing.T) {
 	for name, content := range map[string]string{

@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"io/fs"
 	"net/http"
 	"net/http/cookiejar"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -178,9 +180,12 @@ func (v *viewer) get(path string) ([]byte, error) {
 	return io.ReadAll(resp.Body)
 }
 
-var viewerLink = regexp.MustCompile(`href="(/[^"?#]*)`)
+var (
+	viewerLink = regexp.MustCompile(`href="([^"?#]+)`)
+	formToken  = regexp.MustCompile(`(name="form" value=")[A-Z0-9]+`)
+)
 
-// crawl writes a page and the pages below it.
+// crawl writes a page and, if its path ends with a slash, the pages below it. The page "/" has none.
 func (v *viewer) crawl(w io.Writer, start string) error {
 	pages := []string{start}
 	for i := 0; i < len(pages); i++ {
@@ -188,9 +193,17 @@ func (v *viewer) crawl(w io.Writer, start string) error {
 		if err != nil {
 			return err
 		}
-		_, _ = fmt.Fprintf(w, "=== %s\n%s\n", pages[i], content)
+		_, _ = fmt.Fprintf(w, "=== %s\n%s\n", pages[i], formToken.ReplaceAll(content, []byte("${1}TOKEN")))
+		base, err := url.Parse(pages[i])
+		if err != nil {
+			return err
+		}
 		for _, m := range viewerLink.FindAllSubmatch(content, -1) {
-			if link := string(m[1]); strings.HasPrefix(link, start+"/") && !slices.Contains(pages, link) {
+			target, err := base.Parse(html.UnescapeString(string(m[1])))
+			if err != nil {
+				return err
+			}
+			if link := target.EscapedPath(); start != "/" && strings.HasPrefix(link, start) && !slices.Contains(pages, link) {
 				pages = append(pages, link)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -157,8 +158,9 @@ func (work *goldenWork) addJobs(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, run := range work.Runs {
-		work.Jobs = append(work.Jobs, goldenJob{Subject: run, Name: "view", Page: fmt.Sprintf("/r/%d", i)})
+	for _, run := range work.Runs {
+		page := "/r/" + url.PathEscape(strings.TrimPrefix(run, "runs/")) + "/"
+		work.Jobs = append(work.Jobs, goldenJob{Subject: run, Name: "view", Page: page})
 		work.addRun(run, journals[run])
 	}
 	for _, evaluation := range []string{"runs/gold", "runs/predictions"} { // they have no run.json

@@ -47,7 +47,7 @@ func NewView(a *app.App) *cobra.Command {
 		Short: "Show runs in a web browser",
 		Long: `Serves pages about runs on this machine until Ctrl-C: the runs, their instances,
 every step of every attempt, and their comparison. The pages follow a run that is
-still running. mini view only reads.
+still running, and change nothing but the labels and notes that you set on them.
 
 RUN is the folder of a run or a folder that contains runs. Without arguments
 mini view shows the newest run of ` + cmdutil.DefaultRunsDir + `, and the others behind it. RUN may also be a session of mini or any trajectory that mini import reads: a

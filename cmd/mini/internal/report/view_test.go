@@ -83,7 +83,7 @@ func TestView(t *testing.T) {
 	webtest.BigRun(t, filepath.Join(dir, "second"), 2, 1, 3)
 	address, stop := view(t, dir)
 	defer stop()
-	for page, want := range map[string]string{"": "Compare both", "r/1": "second", "compare": "Compare 2 runs", "r/0/i/0": webtest.BigID(0)} {
+	for page, want := range map[string]string{"": "Compare the chosen runs", "r/second/": "second", "compare": "Compare 2 runs", "r/first/i/" + webtest.BigID(0): webtest.BigID(0)} {
 		own := strings.Replace(address, "/?", "/"+page+"?", 1)
 		if code, body := get(t, own); code != http.StatusOK || !strings.Contains(body, want) {
 			t.Errorf("%s: %d, without %q", own, code, want)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 
+	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/internal/text"
 )
 
@@ -11,18 +12,22 @@ import (
 // empty, of a step of the attempt that counts. typed is the id, or a part that no other id of the run has.
 func (v *Viewer) Address(typed, step string) (string, error) {
 	for _, r := range v.runs {
-		id, number, ok := r.find(typed)
-		if !ok {
-			continue
-		}
-		if step == "" {
-			return links{}.Instance(r.Number, number), nil
-		}
 		s, err := r.load()
 		if err != nil {
 			return "", err
 		}
+		var ids []string
+		for _, in := range s.Run.Instances {
+			ids = append(ids, in.ID)
+		}
+		id, ok := datasets.MatchID(ids, typed)
+		if !ok {
+			continue
+		}
 		in, _ := s.Run.Find(id)
+		if step == "" {
+			return links{}.Instance(r, id), nil
+		}
 		attempts := in.AllAttempts()
 		if len(attempts) == 0 {
 			continue
@@ -31,13 +36,13 @@ func (v *Viewer) Address(typed, step string) (string, error) {
 		if in.Result != nil {
 			attempt = in.Result.Attempt
 		}
-		return links{}.Step(r.Number, number, attempt, step), nil
+		return links{}.Step(r, id, attempt, step), nil
 	}
 	return "", fmt.Errorf("no run has the instance %s", text.Printable(typed))
 }
 
 // FirstRun returns the address of the first run.
-func (v *Viewer) FirstRun() string { return links{}.Run(v.runs[0].Number) }
+func (v *Viewer) FirstRun() string { return links{}.Run(v.runs[0]) }
 
 // OnlyAttempt returns the address of the only attempt; false if there are several or none.
 func (v *Viewer) OnlyAttempt() (address string, ok bool) {
@@ -52,7 +57,7 @@ func (v *Viewer) OnlyAttempt() (address string, ok bool) {
 	if len(attempts) != 1 {
 		return "", false
 	}
-	return links{}.Attempt(v.runs[0].Number, 0, attempts[0].Number), true
+	return links{}.Attempt(v.runs[0], s.Run.Instances[0].ID, attempts[0].Number), true
 }
 
 // AddParameter adds a parameter to the address of a page.

@@ -5,8 +5,8 @@ import (
 	"crypto/subtle"
 	"encoding/hex"
 	"net/http"
-	"net/url"
 	"path"
+	"strings"
 )
 
 // tokenCookie is the start of the name of the cookie that holds the token after the first request.
@@ -38,8 +38,14 @@ func (s *Server) isAdmitted(w http.ResponseWriter, r *http.Request) bool {
 	http.SetCookie(w, cookie)
 	query.Del("token")
 	// A path that begins with two slashes would be another host to the browser.
-	own := url.URL{Path: path.Clean("/" + r.URL.Path), RawQuery: query.Encode()}
-	http.Redirect(w, r, own.String(), http.StatusSeeOther)
+	own := path.Clean("/" + r.URL.EscapedPath())
+	if own != "/" && strings.HasSuffix(r.URL.Path, "/") {
+		own += "/"
+	}
+	if len(query) > 0 {
+		own += "?" + query.Encode()
+	}
+	http.Redirect(w, r, own, http.StatusSeeOther)
 	return false
 }
 

@@ -8,61 +8,68 @@ import (
 	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/trajectories/query"
+	"github.com/minibench/mini/trajectories/timeline"
 )
 
 // attemptPage is the data of the page of an attempt.
 type attemptPage struct {
-	Run              *run
-	Instance, Number int // numbers of the instance and of the attempt
-	ID               string
-	Row              report.Row
-	Attempt          attemptSummary
-	Others           []attemptSummary // all attempts of the instance
-	Position, Of     int              // of the instance among all
-	Previous, Next   int              // attempts at the neighbouring instances; -1 if there is none
-	Damage           error
-	PatchSource      string // where the patch comes from, or why there is none
-	Outline          []stepView
-	Chunks           []chunk
-	Milestones       []milestone
-	Times            template.HTML // chart; "" if there is nothing to draw
-	Added            []addedLine   // lines of the patch, with their steps
-	MoreAdded        int
-	Failing          []testSteps // failing tests
-	Gold             string
-	HasGold          bool
-	Step             string // the step of the address; "" if there is none
-	Query            string
-	Hits             []string // names of the steps that contain Query
-	Live             bool
+	Run            *run
+	ID             string
+	Number         int // of the attempt
+	Row            report.Row
+	Attempt        attemptSummary
+	Others         []attemptSummary // all attempts of the instance
+	Position, Of   int              // of the instance among all
+	Previous, Next string           // ids of the neighbouring instances; "" if there is none
+	Recorded       int              // replies in the journal
+	Damage         error
+	PatchSource    string // where the patch comes from, or why there is none
+	Outline        []stepView
+	Chunks         []chunk
+	Milestones     []milestone
+	timeline       *timeline.Timeline
+	Added          []addedLine // lines of the patch, with their steps
+	MoreAdded      int
+	Failing        []testSteps // failing tests
+	Gold           string
+	HasGold        bool
+	Step           string // the step of the address; "" if there is none
+	Query          string
+	Hits           []string // names of the steps that contain Query
+	Live           bool
+}
+
+// Times draws the timeline of the attempt with the addresses of l; "" if there is nothing to draw.
+func (p *attemptPage) Times(l links) template.HTML {
+	if p.timeline == nil {
+		return ""
+	}
+	return drawTimeline(p.timeline, p.Milestones, func(step string) string { return l.Step(p.Run, p.ID, p.Number, step) })
+}
+
+// HasHindsight reports whether a milestone follows from what the agent does not see.
+func (p *attemptPage) HasHindsight() bool {
+	return slices.ContainsFunc(p.Milestones, func(m milestone) bool { return m.Hindsight })
 }
 
 // newAttemptHead collects what is known of an attempt without its journal, and returns the
 // snapshot of the run.
-func (v *Viewer) newAttemptHead(r *run, instance, number int) (*attemptPage, *snapshot, error) {
-	s, err := r.load()
+func (v *Viewer) newAttemptHead(r *run, id string, number int) (*attemptPage, *snapshot, error) {
+	s, in, err := r.find(id)
 	if err != nil {
 		return nil, nil, err
-	}
-	id, ok := r.instance(instance)
-	if !ok {
-		return nil, nil, errNotFound
-	}
-	in, ok := s.Run.Find(id)
-	if !ok {
-		return nil, nil, errNotFound
 	}
 	attempts := in.AllAttempts()
 	i := slices.IndexFunc(attempts, func(a runs.Attempt) bool { return a.Number == number })
 	if i < 0 {
 		return nil, nil, errNotFound
 	}
-	p := &attemptPage{Run: r, Instance: instance, Number: number, ID: id, Previous: -1, Next: -1}
+	p := &attemptPage{Run: r, Number: number, ID: id}
 	for _, a := range attempts {
 		p.Others = append(p.Others, attemptSummary{Attempt: a, Cell: newCell(a.Number, a.Result)})
 	}
 	p.Attempt = p.Others[i]
-	neighbours := instancePage{Run: r, ID: id, Previous: -1, Next: -1}
+	neighbours := instancePage{Run: r, ID: id}
 	neighbours.setNeighbours(s)
 	p.Position, p.Of, p.Previous, p.Next = neighbours.Position, neighbours.Of, neighbours.Previous, neighbours.Next
 	for _, row := range s.Summary.Rows {
@@ -75,8 +82,8 @@ func (v *Viewer) newAttemptHead(r *run, instance, number int) (*attemptPage, *sn
 
 // newAttemptPage collects the data of an attempt. step is the name of the step to show, q a text
 // to search for. If all is set, all chunks are loaded, otherwise the first and that of the step.
-func (v *Viewer) newAttemptPage(r *run, instance, number int, step, q string, all bool) (*attemptPage, error) {
-	p, s, err := v.newAttemptHead(r, instance, number)
+func (v *Viewer) newAttemptPage(r *run, id string, number int, step, q string, all bool) (*attemptPage, error) {
+	p, s, err := v.newAttemptHead(r, id, number)
 	if err != nil {
 		return nil, err
 	}
@@ -97,10 +104,10 @@ func (v *Viewer) newAttemptPage(r *run, instance, number int, step, q string, al
 	p.Milestones = findMilestones(a.Timeline, row, p.Attempt.Patch)
 	p.Added, p.MoreAdded = findAdded(a.Timeline, p.Attempt.Patch)
 	p.Failing = findTests(a.Timeline, failingTests(s, p.ID, p.Attempt.Attempt))
-	p.Times = drawTimeline(a.Timeline, p.Milestones)
+	p.timeline, p.Recorded = a.Timeline, a.ReplyCount()
 	for _, st := range a.AllSteps() {
 		p.Outline = append(p.Outline, stepView{
-			Name: stepName(st), Failed: st.Failed, Line: outlineOf(st),
+			Name: stepName(st), Failed: st.Failed, Line: outlineOf(st), Command: commandOf(st),
 			Break: len(p.Outline) > 0 && len(p.Outline)%chunkSize == 0,
 		})
 	}
@@ -118,7 +125,7 @@ func (v *Viewer) newAttemptPage(r *run, instance, number int, step, q string, al
 	}
 	for from := 0; from < len(a.AllSteps()); from += chunkSize {
 		loaded := all || from == 0 || from/chunkSize == wanted
-		p.Chunks = append(p.Chunks, newChunk(a.Timeline, from, from+chunkSize, loaded, q))
+		p.Chunks = append(p.Chunks, newChunk(a, from, from+chunkSize, loaded, q))
 	}
 	return p, nil
 }

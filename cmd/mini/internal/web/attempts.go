@@ -26,6 +26,7 @@ type attempt struct {
 	path    string
 	size    int64
 	modTime time.Time
+	repeats map[*timeline.Item]string // see findRepeats
 	// Damage is why the rest of the journal could not be read; nil if all was read.
 	Damage error
 }
@@ -67,6 +68,7 @@ func (c *attemptCache) get(dir, journal string) (*attempt, error) {
 	if c.redact != nil {
 		a.redact(c.redact)
 	}
+	a.repeats = findRepeats(a.Timeline)
 	c.keep(a)
 	return a, nil
 }

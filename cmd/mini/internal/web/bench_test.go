@@ -31,15 +31,15 @@ func BenchmarkPages(b *testing.B) {
 	webtest.BigRun(b, dir, 500, 3, 100)
 	b.Run("run-cold", func(b *testing.B) {
 		for b.Loop() {
-			if w := ask(serverOf(b, "", dir), "GET", "/r/0"); w.Code != 200 {
+			if w := ask(serverOf(b, "", dir), "GET", "/r/run/"); w.Code != 200 {
 				b.Fatal(w.Code)
 			}
 		}
 		b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/1000, "ms")
 	})
 	s := serverOf(b, "", dir)
-	b.Run("run-warm", func(b *testing.B) { get(b, s, "/r/0") })
-	b.Run("chunk", func(b *testing.B) { get(b, s, "/r/0/i/0/a/1/steps?from=0") })
+	b.Run("run-warm", func(b *testing.B) { get(b, s, "/r/run/") })
+	b.Run("chunk", func(b *testing.B) { get(b, s, "/r/run/i/"+webtest.BigID(0)+"/a/1/steps?from=0") })
 }
 
 // The page of an attempt of 5,000 steps, whose journal is read each time.
@@ -50,14 +50,14 @@ func BenchmarkLongAttempt(b *testing.B) {
 	b.Run("cold", func(b *testing.B) {
 		for b.Loop() {
 			s.viewer.attempts = attemptCache{}
-			if w := ask(s, "GET", "/r/0/i/0/a/1"); w.Code != 200 {
+			if w := ask(s, "GET", "/r/run/i/"+webtest.LongID+"/a/1"); w.Code != 200 {
 				b.Fatal(w.Code)
 			}
 		}
 		b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/1000, "ms")
 	})
-	b.Run("warm", func(b *testing.B) { get(b, s, "/r/0/i/0/a/1?step=4711") })
-	b.Run("search", func(b *testing.B) { get(b, s, "/r/0/i/0/a/1/search?q="+webtest.RareWord) })
+	b.Run("warm", func(b *testing.B) { get(b, s, "/r/run/i/"+webtest.LongID+"/a/1?step=4711") })
+	b.Run("search", func(b *testing.B) { get(b, s, "/r/run/i/"+webtest.LongID+"/a/1/search?q="+webtest.RareWord) })
 }
 
 // The comparison of 6 runs of 500 instances, with all tests and charts.
@@ -69,6 +69,29 @@ func BenchmarkCompare(b *testing.B) {
 	}
 	s := serverOf(b, "", dirs...)
 	b.Run("6x500", func(b *testing.B) { get(b, s, "/compare") })
+}
+
+// The list of 40 runs of 100 instances.
+func BenchmarkHome(b *testing.B) {
+	var dirs []string
+	for i := range 40 {
+		dirs = append(dirs, filepath.Join(b.TempDir(), fmt.Sprint(i)))
+		if i == 0 {
+			webtest.BigRun(b, dirs[0], 100, 1, 2)
+			continue
+		}
+		linkRun(b, dirs[0], dirs[i])
+	}
+	b.Run("cold", func(b *testing.B) {
+		for b.Loop() {
+			if w := ask(serverOf(b, "", dirs...), "GET", "/"); w.Code != 200 {
+				b.Fatal(w.Code)
+			}
+		}
+		b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/1000, "ms")
+	})
+	s := serverOf(b, "", dirs...)
+	b.Run("warm", func(b *testing.B) { get(b, s, "/") })
 }
 
 // The memory of the server after 20 attempts of 5,000 steps have been opened.
@@ -89,7 +112,7 @@ func BenchmarkMemory(b *testing.B) {
 			runtime.ReadMemStats(&before)
 			s := serverOf(b, "", dirs...)
 			for i := range dirs {
-				if w := ask(s, "GET", fmt.Sprintf("/r/%d/i/0/a/1", i)); w.Code != 200 {
+				if w := ask(s, "GET", fmt.Sprintf("/r/%s/i/%s/a/1", filepath.Base(dirs[i]), webtest.LongID)); w.Code != 200 {
 					b.Fatal(w.Code)
 				}
 			}

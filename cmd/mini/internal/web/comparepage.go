@@ -1,21 +1,24 @@
 package web
 
 import (
+	"errors"
 	"fmt"
 	"html/template"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/minibench/mini/cmd/mini/internal/web/chart"
 	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/runner/compare"
 	"github.com/minibench/mini/runner/stats"
 )
 
-// comparePage is the data of the page that compares the runs.
+// comparePage is the data of the page that compares runs.
 type comparePage struct {
-	Runs        []*run
-	Base        int
+	Runs        []*run // those that are compared
+	Base        int    // index
 	Missing     compare.MissingRule
 	Result      *compare.Result
 	Sections    []compare.Section
@@ -24,46 +27,87 @@ type comparePage struct {
 	CostRate    template.HTML
 	ByLimit     template.HTML
 	Matrix      template.HTML
-	addresses   map[string][2]int // run and number of instances by id
 }
 
-// newComparePage compares all runs of the viewer with the run of number base.
-func (v *Viewer) newComparePage(base int, missing compare.MissingRule) (*comparePage, error) {
-	if len(v.runs) < 2 || v.run(base) == nil || missing != compare.Drop && missing != compare.Fail {
+// choose returns the runs with these keys, or all runs if there are none.
+func (v *Viewer) choose(keys []string) ([]*run, error) {
+	if len(keys) == 0 {
+		return v.runs, nil
+	}
+	var chosen []*run
+	for _, key := range keys {
+		r := v.run(key)
+		if r == nil {
+			return nil, errNotFound
+		}
+		if !slices.Contains(chosen, r) {
+			chosen = append(chosen, r)
+		}
+	}
+	return chosen, nil
+}
+
+// newComparePage compares runs with one of them.
+func (v *Viewer) newComparePage(chosen []*run, base int, missing compare.MissingRule) (*comparePage, error) {
+	if len(chosen) < 2 {
+		return nil, errTooFew
+	}
+	if base < 0 || base >= len(chosen) || missing != compare.Drop && missing != compare.Fail {
 		return nil, errNotFound
 	}
-	p := &comparePage{Runs: v.runs, Base: base, Missing: missing, addresses: map[string][2]int{}}
+	p := &comparePage{Runs: chosen, Base: base, Missing: missing}
 	var runs []compare.Run
-	for _, r := range v.runs {
+	for _, r := range chosen {
 		s, err := r.load()
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", r.Name, err)
 		}
 		runs = append(runs, s.Compared)
-		for _, in := range s.Compared.Instances {
-			if _, ok := p.addresses[in.ID]; ok {
-				continue
-			}
-			if n, ok := r.number(in.ID); ok {
-				p.addresses[in.ID] = [2]int{r.Number, n}
-			}
-		}
 	}
 	result, err := compare.New(runs, compare.Options{Base: base, Missing: missing})
 	if err != nil {
 		return nil, err
 	}
-	p.Result, p.Sections = result, result.Sections(true)
+	p.Result, p.Sections = result, result.NamedSections()
 	p.draw(runs)
 	return p, nil
 }
 
-// Address returns the run and the number of an instance; nil if no run has it.
-func (p *comparePage) Address(id string) []int {
-	if a, ok := p.addresses[id]; ok {
-		return a[:]
+// verdict says in a few words what the comparison of a pair shows, with the details below it.
+type verdict struct {
+	Headline, Details string
+}
+
+// Verdicts returns what the comparison shows of each candidate.
+func (p *comparePage) Verdicts() (all []verdict) {
+	rates := map[string]string{}
+	for _, s := range p.Result.Runs {
+		rates[s.Name] = fmt.Sprintf("%s of %d", unit.Percent(s.Rate.Mean), s.Rate.Instances)
 	}
-	return nil
+	for _, pair := range p.Result.Pairs {
+		candidate, base := rates[pair.Candidate], rates[pair.Base]
+		v := verdict{Details: pair.Sentence + "."}
+		switch pair.Conclusion {
+		case compare.More:
+			v.Headline = fmt.Sprintf("%s resolves more than %s: %s against %s", pair.Candidate, pair.Base, candidate, base)
+		case compare.Fewer:
+			v.Headline = fmt.Sprintf("%s resolves fewer than %s: %s against %s", pair.Candidate, pair.Base, candidate, base)
+		case compare.NoPairs:
+			v.Headline = "Nothing to compare: " + pair.Candidate + " and " + pair.Base + " have no instance with a verdict in both"
+			v.Details = ""
+		case compare.Borderline:
+			v.Headline = fmt.Sprintf("A borderline difference: %s resolves %s, %s %s", pair.Candidate, candidate, pair.Base, base)
+		default:
+			v.Headline = fmt.Sprintf("No clear difference: %s resolves %s, %s %s", pair.Candidate, candidate, pair.Base, base)
+		}
+		for _, start := range []string{"cannot ", "borderline"} {
+			if rest, ok := strings.CutPrefix(v.Details, start); ok {
+				v.Details = strings.ToUpper(start[:1]) + start[1:] + rest
+			}
+		}
+		all = append(all, v)
+	}
+	return all
 }
 
 // draw draws the charts.
@@ -154,7 +198,7 @@ func newMatrix(runs []compare.Run) template.HTML {
 		}
 		width = append(width, k)
 		for range k {
-			columns = append(columns, compare.Letter(i))
+			columns = append(columns, r.Name)
 		}
 	}
 	slices.Sort(ids)
@@ -186,21 +230,30 @@ func classOf(a compare.Attempt) chart.Class {
 // compareInstancePage is the data of the page that compares an instance in all runs.
 type compareInstancePage struct {
 	ID      string
+	Runs    []*run // those that are compared
 	Columns []attemptColumn
 	Gold    string
+	// Differences are those of the patches: of the other columns and the first, and of each and the
+	// gold patch.
+	Differences []difference
+}
+
+// difference is that of two patches.
+type difference struct {
+	First, Second string // their names
+	Text          string // see patchDifference
 }
 
 // attemptColumn is the attempt of a run at the instance.
 type attemptColumn struct {
-	Run      *run
-	Instance int
-	Cells    []cell
-	Attempt  attemptSummary
-	Tests    []string // failed tests of the verdict on the attempt
-	Files    []string // that the patch changes
-	Parts    []part
-	Shared   int // number of first commands that all columns have in common
-	Error    string
+	Run     *run
+	Cells   []cell
+	Attempt attemptSummary
+	Tests   []string // failed tests of the verdict on the attempt
+	Files   []string // that the patch changes
+	Parts   []part
+	Shared  int // number of first commands that all columns have in common
+	Error   string
 }
 
 // part is the steps of an attempt up to a milestone.
@@ -209,25 +262,36 @@ type part struct {
 	Steps []stepView
 }
 
-// newCompareInstancePage collects the attempts of all runs at the instance that a run has under a
-// number.
-func (v *Viewer) newCompareInstancePage(r *run, number int) (*compareInstancePage, error) {
-	if _, err := r.load(); err != nil {
-		return nil, err
+// newCompareInstancePage collects the attempts of runs at an instance.
+func (v *Viewer) newCompareInstancePage(chosen []*run, id string) (*compareInstancePage, error) {
+	p := &compareInstancePage{ID: id, Runs: chosen}
+	for _, r := range chosen {
+		_, _, err := r.find(id)
+		if errors.Is(err, errNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		c, gold := v.newColumn(r, id)
+		p.Columns = append(p.Columns, c)
+		if gold != "" {
+			p.Gold = gold
+		}
 	}
-	id, ok := r.instance(number)
-	if !ok {
+	if len(p.Columns) == 0 {
 		return nil, errNotFound
 	}
-	p := &compareInstancePage{ID: id}
-	for _, other := range v.runs {
-		if n, ok := other.number(id); ok {
-			c, gold := v.newColumn(other, n)
-			p.Columns = append(p.Columns, c)
-			if gold != "" {
-				p.Gold = gold
-			}
+	add := func(first, second, a, b string) {
+		if text := patchDifference(a, b); a != "" && b != "" && text != "" {
+			p.Differences = append(p.Differences, difference{first, second, text})
 		}
+	}
+	for _, c := range p.Columns[1:] {
+		add(p.Columns[0].Run.Name, c.Run.Name, p.Columns[0].Attempt.Patch, c.Attempt.Patch)
+	}
+	for _, c := range p.Columns {
+		add("the gold patch", c.Run.Name, p.Gold, c.Attempt.Patch)
 	}
 	shared := sharedCommands(p.Columns)
 	for i := range p.Columns {
@@ -237,9 +301,9 @@ func (v *Viewer) newCompareInstancePage(r *run, number int) (*compareInstancePag
 }
 
 // newColumn collects the attempt that counts, and the gold patch.
-func (v *Viewer) newColumn(r *run, number int) (attemptColumn, string) {
-	c := attemptColumn{Run: r, Instance: number}
-	page, err := v.newInstancePage(r, number)
+func (v *Viewer) newColumn(r *run, id string) (attemptColumn, string) {
+	c := attemptColumn{Run: r}
+	page, err := v.newInstancePage(r, id)
 	if err != nil || len(page.Attempts) == 0 {
 		c.Error = "there is no attempt"
 		return c, ""
@@ -253,7 +317,7 @@ func (v *Viewer) newColumn(r *run, number int) (attemptColumn, string) {
 		}
 	}
 	c.Files = slices.Compact(slices.Sorted(slices.Values(patchFiles(c.Attempt.Patch))))
-	a, err := v.newAttemptPage(r, number, c.Attempt.Number, "", "", false)
+	a, err := v.newAttemptPage(r, id, c.Attempt.Number, "", "", false)
 	if err != nil {
 		c.Error = text.Printable(err.Error())
 		return c, page.Gold
@@ -302,7 +366,7 @@ func sharedCommands(columns []attemptColumn) int {
 		var lines []string
 		for _, p := range c.Parts {
 			for _, s := range p.Steps {
-				lines = append(lines, s.Line)
+				lines = append(lines, s.Command)
 			}
 		}
 		lists = append(lists, lines)

@@ -117,13 +117,11 @@ func (f *fileWriter) overview() {
 		runs = append(runs, func() {
 			page, err := f.viewer.newRunPage(f.ctx, r, "", "")
 			f.fail(err)
-			f.page(links{file: true}.Run(r.Number), "run", page)
+			f.page(links{file: true}.Run(r), "run", page)
 		})
 	}
 	home := func() {
-		page, err := f.viewer.newHomePage()
-		f.fail(err)
-		f.page(links{file: true}.Home(), "home", page)
+		f.page(links{file: true}.Home(), "home", f.viewer.newHomePage("", ""))
 	}
 	if len(runs) == 1 {
 		runs[0]()
@@ -140,31 +138,30 @@ func (f *fileWriter) overview() {
 
 // comparison writes the comparison, and a page for each instance that it lists.
 func (f *fileWriter) comparison() {
-	page, err := f.viewer.newComparePage(f.options.Base, f.options.Missing)
+	page, err := f.viewer.newComparePage(f.viewer.runs, f.options.Base, f.options.Missing)
 	f.fail(err)
-	f.page(links{file: true}.Compare(), "compare", page)
+	f.page(links{file: true}.Compare(nil), "compare", page)
 	if f.err != nil {
 		return
 	}
 	written := map[string]bool{}
 	for _, s := range page.Sections {
-		if !s.HasInstances {
+		if !s.HasInstances || len(s.Rows) == 0 {
 			continue
 		}
-		for _, row := range s.Rows {
-			at := page.Address(row[0])
-			if at == nil || written[row[0]] {
+		for _, row := range s.Rows[1:] {
+			if written[row[0]] {
 				continue
 			}
 			written[row[0]] = true
-			in, err := f.viewer.newCompareInstancePage(f.viewer.run(at[0]), at[1])
+			in, err := f.viewer.newCompareInstancePage(f.viewer.runs, row[0])
 			f.fail(err)
 			if err == nil && f.options.Steps == NoSteps {
 				for i := range in.Columns {
 					in.Columns[i].Parts = nil
 				}
 			}
-			f.page(links{file: true}.CompareInstance(at[0], at[1]), "compare-instance", in)
+			f.page(links{file: true}.CompareInstance(nil, row[0]), "compare-instance", in)
 		}
 	}
 }
@@ -184,8 +181,10 @@ func (f *fileWriter) table() {
 // instances writes a page for each instance.
 func (f *fileWriter) instances() {
 	for _, r := range f.viewer.runs {
-		for number := range r.count() {
-			page, err := f.viewer.newInstancePage(r, number)
+		s, err := r.load()
+		f.fail(err)
+		for _, in := range s.Run.Instances {
+			page, err := f.viewer.newInstancePage(r, in.ID)
 			f.fail(err)
 			if f.err != nil {
 				return
@@ -195,7 +194,7 @@ func (f *fileWriter) instances() {
 					page.Verdicts[i].LogTail = "" // a long log that says nothing new
 				}
 			}
-			f.page(links{file: true}.Instance(r.Number, number), "instance", page)
+			f.page(links{file: true}.Instance(r, in.ID), "instance", page)
 		}
 	}
 }
@@ -210,7 +209,7 @@ func (f *fileWriter) page(address, name string, data any) {
 }
 
 func (f *fileWriter) open(address string) {
-	f.text(`<section class="page" id="` + strings.TrimPrefix(address, "#") + `">` + "\n")
+	f.text(`<section class="page" id="` + html.EscapeString(strings.TrimPrefix(address, "#")) + `">` + "\n")
 }
 
 // attempts writes the pages of the attempts, with their steps as far as the options ask for them,
@@ -225,7 +224,7 @@ func (f *fileWriter) attempts() Held {
 		if f.err != nil {
 			return held
 		}
-		page, _, err := f.viewer.newAttemptHead(a.run, a.instance, a.attempt)
+		page, _, err := f.viewer.newAttemptHead(a.run, a.id, a.attempt)
 		f.fail(err)
 		var packed []byte
 		if budget.wants(a) && page != nil && page.Attempt.Journal != "" {
@@ -234,7 +233,7 @@ func (f *fileWriter) attempts() Held {
 				packed = nil
 			}
 		}
-		f.open(links{file: true}.Attempt(a.run.Number, a.instance, a.attempt))
+		f.open(links{file: true}.Attempt(a.run, a.id, a.attempt))
 		f.render("attempt-top", page)
 		f.text(`<div class="main with-outline">` + "\n")
 		f.render("attempt-packed", map[string]any{"Page": page, "Held": packed != nil})
@@ -264,7 +263,7 @@ type holdsPage struct {
 
 // pack returns the page of an attempt, compressed and encoded.
 func (f *fileWriter) pack(a fileAttempt) []byte {
-	page, err := f.viewer.newAttemptPage(a.run, a.instance, a.attempt, "", "", true)
+	page, err := f.viewer.newAttemptPage(a.run, a.id, a.attempt, "", "", true)
 	if err != nil {
 		return nil // its journal cannot be read; the page says that the steps are left out
 	}
@@ -309,11 +308,4 @@ func (f *fileWriter) fail(err error) {
 	if f.err == nil {
 		f.err = err
 	}
-}
-
-// count returns the number of instances.
-func (r *run) count() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.ids)
 }

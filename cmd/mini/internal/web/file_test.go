@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/base64"
+	"fmt"
 	"io"
 	"maps"
 	"path/filepath"
@@ -39,7 +40,8 @@ func writeFile(t *testing.T, dirs []string, o web.Options, f web.FileOptions) (s
 // bigRuns returns two runs that differ at the instances 1, 4 and 5.
 func bigRuns(t *testing.T) []string {
 	t.Helper()
-	dirs := []string{filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "two")}
+	dir := t.TempDir()
+	dirs := []string{filepath.Join(dir, "one"), filepath.Join(dir, "two")}
 	webtest.BigRun(t, dirs[0], 6, 1, 3)
 	webtest.BigRun(t, dirs[1], 6, 2, 3)
 	return dirs
@@ -166,7 +168,7 @@ func TestWriteFile(t *testing.T) {
 	step := regexp.MustCompile(`/s(end|\d+)$`)
 	for _, d := range documents {
 		for n := range d.Descendants() {
-			if target, ok := strings.CutPrefix(attribute(n, "href"), "#"); ok && !ids[step.ReplaceAllString(target, "")] {
+			if target, ok := strings.CutPrefix(attribute(n, "href"), "#"); ok && !ids[target] && !ids[step.ReplaceAllString(target, "")] {
 				t.Errorf("a link leads to #%s, which no page has", target)
 			}
 		}
@@ -217,10 +219,16 @@ func TestFileSteps(t *testing.T) {
 	if len(fragments) != 18 {
 		t.Fatalf("%d attempts, want 18", len(fragments))
 	}
-	// Instances are numbered by their ids, whose numbers are in the order of BigID.
-	flips := []string{"r0/i1/a1", "r1/i1/a1", "r1/i1/a2", "r0/i4/a1", "r1/i4/a1", "r1/i4/a2", "r0/i5/a1", "r1/i5/a1", "r1/i5/a2"}
-	errors := []string{"r0/i2/a1", "r1/i2/a1", "r1/i2/a2"}
-	resolved := []string{"r0/i0/a1", "r1/i0/a1", "r1/i0/a2", "r0/i3/a1", "r1/i3/a1", "r1/i3/a2"}
+	// The run one has one attempt at an instance, and the run two has two.
+	attempts := func(instances ...int) (ids []string) {
+		for _, i := range instances {
+			for _, a := range []string{"one/i/%s/a/1", "two/i/%s/a/1", "two/i/%s/a/2"} {
+				ids = append(ids, "r/"+fmt.Sprintf(a, webtest.BigID(i)))
+			}
+		}
+		return ids
+	}
+	flips, errors, resolved := attempts(1, 4, 5), attempts(2), attempts(0, 3)
 	if diff := cmp.Diff(slices.Concat(flips, errors, resolved), order); diff != "" {
 		t.Errorf("order of the attempts (-want +got):\n%s", diff)
 	}
@@ -234,7 +242,7 @@ func TestFileSteps(t *testing.T) {
 	}{
 		{"none", web.NoSteps, 0, nil},
 		{"flips", web.FlipSteps, 1, flips},
-		{"failed", web.FailedSteps, 1, slices.Concat([]string{"r1/i1/a2", "r1/i4/a2", "r0/i5/a1", "r1/i5/a1"}, errors)},
+		{"failed", web.FailedSteps, 1, slices.Concat(attempts(1)[2:], attempts(4)[2:], attempts(5)[:2], errors)},
 		{"large limit", web.FitSteps, 0, order},
 		{"limit", web.FitSteps, 4*size + size/2, order[:4]},
 		{"small limit", web.FitSteps, 1, nil},
@@ -310,7 +318,7 @@ func TestFileSecrets(t *testing.T) {
 		}
 		return places
 	}
-	if got := find(web.Options{}); !slices.Equal(got, []string{"r0/i0/a1"}) {
+	if got := find(web.Options{}); !slices.Equal(got, []string{"r/run/i/owner0__project-1000/a/1"}) {
 		t.Fatalf("without Redact, the key is in %q", got)
 	}
 	if got := find(web.Options{Redact: transport.NewRedactor(key).Bytes}); len(got) > 0 {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/minibench/mini/cmd/mini/internal/web/chart"
 	"github.com/minibench/mini/datasets"
 )
 
@@ -24,14 +25,17 @@ var StepChoices = []StepChoice{NoSteps, FlipSteps, FailedSteps, AllSteps}
 
 // fileAttempt is an attempt with what decides whether a file holds its steps.
 type fileAttempt struct {
-	run               *run
-	instance, attempt int
-	class             string // of its cell
-	flips             bool   // the runs differ at its instance
+	run     *run
+	id      string
+	attempt int
+	class   chart.Class // of its cell
+	flips   bool        // the runs differ at its instance
 }
 
 // classOrder is the order in which attempts are kept: what readers look at first.
-var classOrder = []string{"error", "none", "limit", "unresolved", "submitted", "resolved"}
+var classOrder = []chart.Class{
+	chart.Infrastructure, chart.None, chart.Limit, chart.Unresolved, chart.Submitted, chart.Resolved,
+}
 
 func (a fileAttempt) rank() int {
 	if a.flips {
@@ -49,22 +53,17 @@ func (v *Viewer) allAttempts() ([]fileAttempt, error) {
 	if err != nil {
 		return nil, err
 	}
-	ids := map[*run]map[int]string{}
-	for _, r := range v.runs {
+	order := map[*run]int{}
+	for i, r := range v.runs {
+		order[r] = i
 		s, err := r.load()
 		if err != nil {
 			return nil, err
 		}
-		ids[r] = map[int]string{}
 		for _, in := range s.Run.Instances {
-			number, ok := r.number(in.ID)
-			if !ok {
-				continue
-			}
-			ids[r][number] = in.ID
 			for _, a := range in.AllAttempts() {
 				all = append(all, fileAttempt{
-					run: r, instance: number, attempt: a.Number, class: newCell(a.Number, a.Result).Class, flips: flips[in.ID],
+					run: r, id: in.ID, attempt: a.Number, class: newCell(a.Number, a.Result).Class, flips: flips[in.ID],
 				})
 			}
 		}
@@ -72,8 +71,8 @@ func (v *Viewer) allAttempts() ([]fileAttempt, error) {
 	slices.SortStableFunc(all, func(a, b fileAttempt) int {
 		return cmp.Or(
 			cmp.Compare(a.rank(), b.rank()),
-			datasets.CompareNatural(ids[a.run][a.instance], ids[b.run][b.instance]),
-			cmp.Compare(a.run.Number, b.run.Number),
+			datasets.CompareNatural(a.id, b.id),
+			cmp.Compare(order[a.run], order[b.run]),
 			cmp.Compare(a.attempt, b.attempt),
 		)
 	})
@@ -127,7 +126,7 @@ func (b *stepBudget) wants(a fileAttempt) bool {
 	case FlipSteps:
 		return a.flips
 	case FailedSteps:
-		return a.class != "resolved"
+		return a.class != chart.Resolved
 	case AllSteps:
 		return true
 	}

@@ -1,11 +1,22 @@
 package web
 
-import "fmt"
+import (
+	"net/url"
+	"strconv"
+)
 
 // links makes the addresses of pages: paths of the server, or fragments in a file. They consist of
-// numbers, because ids and file names are untrusted.
+// names, so that they stay valid when other runs come and go. A name is one escaped segment.
 type links struct {
 	file bool
+}
+
+// start is what addresses begin with.
+func (l links) start() string {
+	if l.file {
+		return "#"
+	}
+	return "/"
 }
 
 // Home returns the address of the list of runs.
@@ -16,51 +27,66 @@ func (l links) Home() string {
 	return "/"
 }
 
-// Run returns the address of a run.
-func (l links) Run(run int) string {
+// Run returns the address of a run. On the server it ends with a slash, for Row.
+func (l links) Run(r *run) string {
+	address := l.start() + "r/" + url.PathEscape(r.Key)
 	if l.file {
-		return fmt.Sprintf("#r%d", run)
+		return address
 	}
-	return fmt.Sprintf("/r/%d", run)
+	return address + "/"
 }
 
 // Instance returns the address of an instance.
-func (l links) Instance(run, instance int) string {
+func (l links) Instance(r *run, id string) string {
+	return l.start() + "r/" + url.PathEscape(r.Key) + "/i/" + url.PathEscape(id)
+}
+
+// Row returns the address of an instance on the page of its run. It is short, because the page
+// has some for each instance.
+func (l links) Row(r *run, id string) string {
 	if l.file {
-		return fmt.Sprintf("#r%d/i%d", run, instance)
+		return l.Instance(r, id)
 	}
-	return fmt.Sprintf("/r/%d/i/%d", run, instance)
+	return "i/" + url.PathEscape(id)
 }
 
 // Attempt returns the address of an attempt.
-func (l links) Attempt(run, instance, attempt int) string {
-	if l.file {
-		return fmt.Sprintf("#r%d/i%d/a%d", run, instance, attempt)
-	}
-	return fmt.Sprintf("/r/%d/i/%d/a/%d", run, instance, attempt)
+func (l links) Attempt(r *run, id string, attempt int) string {
+	return l.Instance(r, id) + "/a/" + strconv.Itoa(attempt)
 }
 
 // Step returns the address of a step of an attempt; step is the name of its anchor.
-func (l links) Step(run, instance, attempt int, step string) string {
+func (l links) Step(r *run, id string, attempt int, step string) string {
 	if l.file {
-		return l.Attempt(run, instance, attempt) + "/s" + step
+		return l.Attempt(r, id, attempt) + "/s" + step
 	}
-	return l.Attempt(run, instance, attempt) + "?step=" + step + "#s" + step
+	return l.Attempt(r, id, attempt) + "?step=" + step + "#s" + step
 }
 
-// Compare returns the address of the comparison of all runs.
-func (l links) Compare() string {
+// Compare returns the address of the comparison of runs.
+func (l links) Compare(runs []*run) string {
 	if l.file {
 		return "#compare"
 	}
-	return "/compare"
+	return "/compare" + selection(runs)
 }
 
-// CompareInstance returns the address of the comparison at an instance. The number is that of the
-// first run that has it.
-func (l links) CompareInstance(run, instance int) string {
+// CompareInstance returns the address of the comparison of runs at an instance.
+func (l links) CompareInstance(runs []*run, id string) string {
 	if l.file {
-		return fmt.Sprintf("#compare/r%d/i%d", run, instance)
+		return "#compare/i/" + url.PathEscape(id)
 	}
-	return fmt.Sprintf("/compare/%d/i/%d", run, instance)
+	return "/compare/i/" + url.PathEscape(id) + selection(runs)
+}
+
+// selection returns the parameters that name runs.
+func selection(runs []*run) string {
+	q := url.Values{}
+	for _, r := range runs {
+		q.Add("run", r.Key)
+	}
+	if len(q) == 0 {
+		return ""
+	}
+	return "?" + q.Encode()
 }

@@ -54,12 +54,12 @@ func findMilestones(t *timeline.Timeline, row datasets.Instance, patch string) [
 	}
 	var all []milestone
 	if len(goldFiles) > 0 {
-		all = append(all, milestone{"names a file of the gold patch", named, true}, milestone{"edits one", edited, true})
+		all = append(all, milestone{"gold file named", named, true}, milestone{"gold file edited", edited, true})
 	}
 	if len(tests) > 0 {
-		all = append(all, milestone{"runs a test that must pass", tested, true}, milestone{"it passes", passed, true})
+		all = append(all, milestone{"target test run", tested, true}, milestone{"target test passed", passed, true})
 	}
-	return append(all, milestone{"last edit", lastEdit, false}, milestone{"submits", submitted, false})
+	return append(all, milestone{"last edit", lastEdit, false}, milestone{"submitted", submitted, false})
 }
 
 func setFirst(s *string, value string) {

@@ -12,7 +12,6 @@ import (
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/model"
-	"github.com/minibench/mini/runner/compare"
 )
 
 //go:embed templates/*.html
@@ -48,14 +47,15 @@ func parseTemplates(l links) *template.Template {
 		"size":     func(n int) string { return unit.Size(int64(n)) },
 		"add":      func(a, b int) int { return a + b },
 		// Untrusted text.
-		"plain":  func(v any) template.HTML { return plain(fmt.Sprint(v)) },
-		"words":  func(v any) template.HTML { return plain(words(fmt.Sprint(v))) },
-		"diff":   func(s string) markup.Fold { return markup.Diff(s, markup.Options{Limit: maxItem}).Fold(foldPatch) },
-		"log":    func(s string) template.HTML { return markup.Output(s, markup.Options{Limit: maxItem}).HTML() },
-		"shell":  func(s string) template.HTML { return plain(text.ShellQuote(s)) },
-		"letter": compare.Letter,
-		"title":  text.Printable,
-		"dict":   dict,
+		"plain":     func(v any) template.HTML { return plain(fmt.Sprint(v)) },
+		"plaintext": func(s string) template.HTML { return markup.Text(s, markup.Options{}).HTML() },
+		"words":     func(v any) template.HTML { return plain(words(fmt.Sprint(v))) },
+		"diff":      func(s string) markup.Fold { return markup.Diff(s, markup.Options{Limit: maxItem}).Fold(foldPatch) },
+		"prose":     func(s string) markup.Fold { return markup.Prose(s, markup.Options{Limit: maxItem}).Fold(foldLines) },
+		"log":       func(s string) template.HTML { return markup.Output(s, markup.Options{Limit: maxItem}).HTML() },
+		"shell":     func(s string) template.HTML { return plain(text.ShellQuote(s)) },
+		"title":     text.Printable,
+		"dict":      dict,
 	}
 	return template.Must(template.New("").Funcs(funcs).ParseFS(templateFiles, "templates/*.html"))
 }

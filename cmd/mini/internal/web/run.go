@@ -1,6 +1,7 @@
 package web
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -14,15 +15,14 @@ import (
 
 // run is one run of a Viewer.
 type run struct {
-	Number      int
 	Dir         string // as the user named it
 	IsTemporary bool   // Dir will be removed
 	Name        string
+	Key         string // the name in addresses, see keys
+	path        string // the absolute path
 	rows        func([]datasets.SourceInfo, map[string]bool) map[string]datasets.Instance
 
 	mu       sync.Mutex
-	ids      []string       // instances by number
-	numbers  map[string]int // index of ids
 	loaded   *snapshot
 	checked  time.Time     // when loaded was last compared with the folder
 	readTime time.Duration // of the last reading
@@ -41,12 +41,15 @@ type snapshot struct {
 	Stats    compare.Summary // rates with intervals, cost, pass@k
 	Compared compare.Run
 	Labels   labels.Labels
+	Notes    labels.Notes
 	// Version identifies the content: it changes when the files of the run change.
 	Version string
 
-	explain     sync.Once // sets why
-	why         *report.Unresolved
+	explain     sync.Once // sets unresolved
+	unresolved  *report.Unresolved
 	predictions func() report.Predictions
+	phases      func() []report.Phase
+	verdictOf   verdicts.Index
 }
 
 // recheck is how long a snapshot is used before the folder is looked at again. It is longer for a
@@ -74,16 +77,6 @@ func (r *run) load() (*snapshot, error) {
 	r.readTime = time.Since(start)
 	s.Version = version
 	r.loaded, r.checked = s, time.Now()
-	if r.numbers == nil {
-		r.numbers = map[string]int{}
-	}
-	// New instances get the next numbers, so that addresses stay valid while a run grows.
-	for _, in := range s.Run.Instances {
-		if _, ok := r.numbers[in.ID]; !ok {
-			r.numbers[in.ID] = len(r.ids)
-			r.ids = append(r.ids, in.ID)
-		}
-	}
 	return s, nil
 }
 
@@ -107,40 +100,34 @@ func readSnapshot(dir, name string) (*snapshot, error) {
 	compared.Name = name
 	s := &snapshot{Run: read, Verdicts: found, Compared: compared}
 	s.predictions = sync.OnceValue(func() report.Predictions { return report.ReadPredictions(read) })
+	s.verdictOf = found.Index()
 	s.Stats = compare.Summarize(compared, compare.Drop)
 	now := time.Now()
 	s.Summary = report.NewSummary(read, nil, now)
 	s.Summary.Verdicts = report.NewScores(found, read, nil, now)
-	if s.Labels, err = read.Labels(); err != nil {
+	s.phases = sync.OnceValue(func() []report.Phase {
+		own := s.Summary
+		own.Totals.Phases = slices.Clip(own.Totals.Phases)
+		own.AddEvaluationTimes(found, read)
+		return own.Totals.Phases
+	})
+	if s.Labels, s.Notes, err = labels.ReadAll(dir); err != nil {
 		s.Summary.Unreadable = append(s.Summary.Unreadable, err.Error())
 	}
 	return s, nil
 }
 
-// instance returns the id of an instance.
-func (r *run) instance(number int) (id string, ok bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if number < 0 || number >= len(r.ids) {
-		return "", false
+// find returns an instance of the current content of the folder.
+func (r *run) find(id string) (*snapshot, runs.Instance, error) {
+	s, err := r.load()
+	if err != nil {
+		return nil, runs.Instance{}, err
 	}
-	return r.ids[number], true
-}
-
-// number returns the number of an instance; false if the run does not have it.
-func (r *run) number(id string) (int, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	n, ok := r.numbers[id]
-	return n, ok
-}
-
-// find returns the instance that a user means with an id or a part of it; see datasets.MatchID.
-func (r *run) find(typed string) (id string, number int, ok bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	id, ok = datasets.MatchID(r.ids, typed)
-	return id, r.numbers[id], ok
+	in, ok := s.Run.Find(id)
+	if !ok {
+		return nil, runs.Instance{}, errNotFound
+	}
+	return s, in, nil
 }
 
 // row returns the dataset row of an instance; false if it is not on this machine.
@@ -171,7 +158,7 @@ func (r *run) allRows(s *snapshot) map[string]datasets.Instance {
 func (r *run) unresolved(s *snapshot) *report.Unresolved {
 	s.explain.Do(func() {
 		u := report.NewUnresolved(s.Run, s.Verdicts, nil)
-		if s.why = u; u == nil {
+		if s.unresolved = u; u == nil {
 			return
 		}
 		gold := map[string]string{}
@@ -182,7 +169,14 @@ func (r *run) unresolved(s *snapshot) *report.Unresolved {
 			u.Unreadable = append(u.Unreadable, err.Error())
 		}
 	})
-	return s.why
+	return s.unresolved
+}
+
+// reload makes the next load look at the folder.
+func (r *run) reload() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.checked = time.Time{}
 }
 
 // freeze makes load return the same snapshot from now on.
@@ -190,4 +184,12 @@ func (r *run) freeze() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.frozen = true
+}
+
+// verdict returns the record of the verdict on a result; nil if there is none.
+func (s *snapshot) verdict(id string, r *runs.Result) *verdicts.Verdict {
+	if !r.Class.IsResult() || r.Verdict == nil {
+		return nil
+	}
+	return s.verdictOf.Find(id, max(1, r.Repetition), r.PatchBytes, verdicts.Class(*r.Verdict))
 }

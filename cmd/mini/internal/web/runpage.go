@@ -15,8 +15,6 @@ import (
 	"github.com/minibench/mini/runner/compare"
 	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/runner/runs"
-	"github.com/minibench/mini/runner/verdicts"
-	"github.com/minibench/mini/trajectories"
 	"github.com/minibench/mini/trajectories/query"
 )
 
@@ -30,96 +28,37 @@ type runPage struct {
 	Total     int           // instances of the run
 	Filter    string
 	FilterErr string
-	Sort      string
-	Columns   []column
+	Columns   columns
+	HasTests  bool // a row has a number of tests
 	// Unresolved says why attempts are not resolved; nil if there is no verdict.
 	Unresolved *report.Unresolved
-	ByLimit    template.HTML // chart; "" if there is nothing to draw
+	Counts     []classCount  // attempts by class
+	Outcomes   template.HTML // the same as a bar; "" if there is none
+	Charts     []figure
 }
 
-// column is a column of the table of instances.
-type column struct {
-	Name, Title string
-	Number      bool
-	Next        string // value of the sort parameter that a click on the header asks for
-	Sorted      string // "ascending", "descending" or ""
+// figure is a chart with its caption.
+type figure struct {
+	Caption string
+	Chart   template.HTML
+}
+
+// classCount is the number of attempts of a class.
+type classCount struct {
+	Cell  cell
+	Name  string
+	Count int
 }
 
 // instanceRow is a row of the table of instances. Steps, Tokens, Cost and Seconds include all
 // attempts of the instance.
 type instanceRow struct {
 	report.Row
-	Number int
 	Repo   string
 	Cells  []cell
+	Why    reason // of the first repetition that is not resolved
 	Labels []string
-}
-
-// cell is the outcome of one repetition of an instance.
-type cell struct {
-	Attempt int
-	Letter  string // R, U, L, E, S or -
-	Class   string // of the style sheet: resolved, unresolved, limit, error, submitted or none
-	Title   string
-}
-
-// newCell describes a result. A nil result is an attempt that has not ended.
-func newCell(number int, r *runs.Result) cell {
-	c := cell{Attempt: number, Letter: "-", Class: "none", Title: "has not ended"}
-	if r == nil {
-		return c
-	}
-	verdict := ""
-	if r.Verdict != nil {
-		verdict = *r.Verdict
-	}
-	c.Title = cmp.Or(r.ExitStatus, string(r.Class))
-	switch {
-	case verdict != "" && r.Class == trajectories.Submitted:
-		c.Title = words(verdict)
-	case verdict != "":
-		c.Title = words(verdict) + ", " + c.Title
-	}
-	switch {
-	case verdict == string(verdicts.Resolved):
-		c.Letter, c.Class = "R", "resolved"
-	case r.Class == trajectories.Limit:
-		c.Letter, c.Class = "L", "limit"
-	case r.Class == trajectories.Interrupted:
-		c.Title = cmp.Or(r.ExitStatus, "interrupted")
-	case !r.Class.IsResult() || verdict == string(verdicts.Infrastructure) || verdict == string(verdicts.Error):
-		c.Letter, c.Class = "E", "error"
-	case verdict != "":
-		c.Letter, c.Class = "U", "unresolved"
-	default:
-		c.Letter, c.Class = "S", "submitted"
-		c.Title += ", not evaluated"
-	}
-	return c
-}
-
-// words returns the name of a class as words.
-func words(class string) string { return strings.ReplaceAll(class, "_", " ") }
-
-// cellsOf returns the cells of the repetitions of an instance.
-func cellsOf(in runs.Instance, repetitions int) []cell {
-	for _, r := range in.Repetitions {
-		repetitions = max(repetitions, r.Repetition)
-	}
-	cells := make([]cell, min(repetitions, runs.MaxRepetitions))
-	for i := range cells {
-		cells[i] = newCell(0, nil)
-		for _, a := range in.Attempts {
-			if a.Repetition == i+1 {
-				cells[i].Attempt = a.Number // of the newest attempt
-			}
-		}
-	}
-	for i := range in.Repetitions {
-		r := &in.Repetitions[i]
-		cells[r.Repetition-1] = newCell(r.Attempt, r)
-	}
-	return cells
+	Note   string
 }
 
 // newRunPage collects the data of a run. A filter that cannot be parsed is shown with its error.
@@ -128,16 +67,14 @@ func (v *Viewer) newRunPage(ctx context.Context, r *run, filter, sort string) (*
 	if err != nil {
 		return nil, err
 	}
-	p := &runPage{Run: r, Snapshot: s, Headline: headline(s), Filter: filter, Sort: sort}
+	p := &runPage{Run: r, Snapshot: s, Headline: headline(s), Filter: filter, Total: len(s.Run.Instances)}
 	for i := range s.Summary.Verdicts {
 		if s.Summary.Verdicts[i].Baseline == "" {
 			p.Verdict = &s.Summary.Verdicts[i]
 		}
 	}
 	p.Unresolved = r.unresolved(s)
-	if len(s.Stats.ByLimit) > 1 {
-		p.ByLimit = chart.ByLimit(byLimitTitle, []chart.Series{newSeries(s.Stats)})
-	}
+	p.draw()
 	f, err := query.Parse(filter)
 	if err != nil {
 		p.FilterErr = err.Error()
@@ -146,20 +83,36 @@ func (v *Viewer) newRunPage(ctx context.Context, r *run, filter, sort string) (*
 	for _, row := range s.Summary.Rows {
 		rows[row.ID] = row
 	}
-	p.Total = len(s.Run.Instances)
 	for _, in := range s.Run.Instances {
-		number, ok := r.number(in.ID)
-		if !ok || p.FilterErr == "" && !v.matches(ctx, r, s, in, f) {
+		if p.FilterErr == "" && !v.matches(ctx, r, s, in, f) {
 			continue
 		}
 		row := instanceRow{
-			Row: rows[in.ID], Number: number, Repo: datasets.RepoOf(in.ID), Cells: cellsOf(in, s.Run.Manifest.Repetitions()),
-			Labels: s.Labels[in.ID],
+			Row: rows[in.ID], Repo: datasets.RepoOf(in.ID), Cells: cellsOf(in, s.Run.Manifest.Repetitions()), Why: s.why(in),
+			Labels: s.Labels[in.ID], Note: s.Notes[in.ID],
 		}
+		p.HasTests = p.HasTests || row.Why.Tests > 0
 		p.Rows = append(p.Rows, row)
 	}
-	p.sort()
+	p.sort(sort)
 	return p, ctx.Err()
+}
+
+// why returns the reason of the first repetition of an instance that is not resolved, or of the
+// first one if all are.
+func (s *snapshot) why(in runs.Instance) reason {
+	var first reason
+	for i := range in.Repetitions {
+		r := &in.Repetitions[i]
+		why := newReason(r, s.verdict(in.ID, r))
+		if i == 0 {
+			first = why
+		}
+		if why.Text != "" {
+			return why
+		}
+	}
+	return first
 }
 
 // RerunNoise returns compare.Summary.RerunNoise; 0 if it is unknown.
@@ -173,12 +126,10 @@ func (p *runPage) RerunNoise() float64 {
 // Repetitions returns the number of attempts that the run makes at each instance.
 func (p *runPage) Repetitions() int { return p.Snapshot.Run.Manifest.Repetitions() }
 
-// Number returns the number of an instance, for its address; -1 if the run has no attempt at it.
-func (p *runPage) Number(id string) int {
-	if n, ok := p.Run.number(id); ok {
-		return n
-	}
-	return -1
+// Has reports whether the run has an attempt at an instance, and so a page of it.
+func (p *runPage) Has(id string) bool {
+	_, ok := p.Snapshot.Run.Find(id)
+	return ok
 }
 
 // matches reports whether one of the attempts of an instance matches a filter.
@@ -238,65 +189,45 @@ func rateSentence(c compare.Summary, total, withResult int) string {
 	return line
 }
 
-// sortColumns are the columns of the table; all but the first two are numbers.
-var sortColumns = []column{
-	{Name: "id", Title: "instance"},
-	{Name: "outcome", Title: "outcome"},
-	{Name: "steps", Title: "steps", Number: true},
-	{Name: "tokens", Title: "tokens", Number: true},
-	{Name: "cost", Title: "cost", Number: true},
-	{Name: "time", Title: "time", Number: true},
-	{Name: "patch", Title: "patch", Number: true},
-}
-
-// sort sorts the rows by p.Sort, such as "id" or "-cost", and sets p.Columns.
-func (p *runPage) sort() {
-	by, descending := strings.CutPrefix(p.Sort, "-")
+// sort sorts the rows and sets p.Columns.
+func (p *runPage) sort(by string) {
+	p.Columns = columns{
+		by: by, all: []column{
+			{Name: "id", Title: "instance"},
+			{Name: "repository", Title: "repository"},
+			{Name: "outcome", Title: "outcome"},
+			{Name: "reason", Title: "why not resolved"},
+			{Name: "tests", Title: "failed tests", Number: true},
+			{Name: "steps", Title: "steps", Number: true},
+			{Name: "tokens", Title: "tokens", Number: true},
+			{Name: "cost", Title: "cost", Number: true},
+			{Name: "time", Title: "time", Number: true},
+			{Name: "patch", Title: "patch", Number: true},
+		},
+	}
 	cost := func(r instanceRow) float64 {
 		if r.KnownCost == nil {
 			return -1
 		}
 		return float64(*r.KnownCost)
 	}
-	order := map[string]func(a, b instanceRow) int{
-		"outcome": func(a, b instanceRow) int { return cmp.Compare(letters(a.Cells), letters(b.Cells)) },
-		"steps":   func(a, b instanceRow) int { return cmp.Compare(a.AllSteps, b.AllSteps) },
-		"tokens":  func(a, b instanceRow) int { return cmp.Compare(a.Tokens, b.Tokens) },
-		"cost":    func(a, b instanceRow) int { return cmp.Compare(cost(a), cost(b)) },
-		"time":    func(a, b instanceRow) int { return cmp.Compare(a.Seconds, b.Seconds) },
-		"patch":   func(a, b instanceRow) int { return cmp.Compare(a.PatchBytes, b.PatchBytes) },
-	}[by]
-	slices.SortStableFunc(p.Rows, func(a, b instanceRow) int {
-		c := 0
-		if order != nil {
-			c = order(a, b)
-		}
-		c = cmp.Or(c, datasets.CompareNatural(a.ID, b.ID))
-		if descending {
-			return -c
-		}
-		return c
-	})
-	for _, col := range sortColumns {
-		col.Next = col.Name
-		if col.Number {
-			col.Next = "-" + col.Name // largest first
-		}
-		if by == col.Name || by == "" && col.Name == "id" {
-			col.Sorted = "ascending"
-			col.Next = "-" + col.Name
-			if descending {
-				col.Sorted, col.Next = "descending", col.Name
-			}
-		}
-		p.Columns = append(p.Columns, col)
-	}
+	sortRows(p.Rows, p.Columns, map[string]func(a, b instanceRow) int{
+		"repository": func(a, b instanceRow) int { return cmp.Compare(a.Repo, b.Repo) },
+		"outcome":    func(a, b instanceRow) int { return cmp.Compare(letters(a.Cells), letters(b.Cells)) },
+		"reason":     func(a, b instanceRow) int { return cmp.Compare(a.Why.Text, b.Why.Text) },
+		"tests":      func(a, b instanceRow) int { return cmp.Compare(a.Why.Failed, b.Why.Failed) },
+		"steps":      func(a, b instanceRow) int { return cmp.Compare(a.AllSteps, b.AllSteps) },
+		"tokens":     func(a, b instanceRow) int { return cmp.Compare(a.Tokens, b.Tokens) },
+		"cost":       func(a, b instanceRow) int { return cmp.Compare(cost(a), cost(b)) },
+		"time":       func(a, b instanceRow) int { return cmp.Compare(a.Seconds, b.Seconds) },
+		"patch":      func(a, b instanceRow) int { return cmp.Compare(a.PatchBytes, b.PatchBytes) },
+	}, func(a, b instanceRow) int { return datasets.CompareNatural(a.ID, b.ID) })
 }
 
 func letters(cells []cell) string {
 	var b strings.Builder
 	for _, c := range cells {
-		b.WriteString(c.Letter)
+		b.WriteByte(byte(c.Class))
 	}
 	return b.String()
 }
@@ -307,4 +238,22 @@ func (r instanceRow) CostText() string {
 		return "-"
 	}
 	return unit.Cost(float64(*r.KnownCost), r.CostKnown)
+}
+
+// count counts the attempts that count by class, and those that have not ended.
+func (s *snapshot) count() []classCount {
+	counts := map[chart.Class]int{}
+	for _, in := range s.Run.Instances {
+		for _, c := range cellsOf(in, s.Run.Manifest.Repetitions()) {
+			counts[c.Class]++
+		}
+	}
+	counts[chart.None] += s.Summary.NotStarted * s.Run.Manifest.Repetitions()
+	var all []classCount
+	for _, class := range chart.Classes() {
+		if counts[class] > 0 {
+			all = append(all, classCount{cell{Class: class}, class.Name(), counts[class]})
+		}
+	}
+	return all
 }

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,20 +23,29 @@ import (
 // errNotFound is the error of an address that names nothing.
 var errNotFound = errors.New("no such page")
 
-// Server serves the pages of a Viewer. It answers GET and HEAD and changes nothing.
+// errTooFew is the error of a comparison of one run.
+var errTooFew = errors.New("there is nothing to compare")
+
+// errRefused is the error of a change that the user has to correct.
+var errRefused = errors.New("nothing was changed")
+
+// Server serves the pages of a Viewer. It answers GET and HEAD and changes nothing, except that the
+// forms of the page of an instance change its labels and its note.
 type Server struct {
 	viewer *Viewer
 	hosts  []string // accepted values of the Host header
 	token  string   // that the first request has to know; "" for none
+	form   string   // that a form has to know
 	mux    *http.ServeMux
 }
 
 // NewServer returns a server that accepts requests for these host:port names. If token is not
 // empty, a request has to know it.
 func NewServer(v *Viewer, hosts []string, token string) *Server {
-	s := &Server{viewer: v, hosts: hosts, token: token, mux: http.NewServeMux()}
+	s := &Server{viewer: v, hosts: hosts, token: token, form: rand.Text(), mux: http.NewServeMux()}
 	s.mux.HandleFunc("GET /{$}", s.page(s.home))
-	s.mux.HandleFunc("GET /r/{run}", s.page(s.runPage))
+	s.mux.HandleFunc("GET /r/{run}/{$}", s.page(s.runPage))
+	s.mux.HandleFunc("GET /r/{run}", s.redirect)
 	s.mux.HandleFunc("GET /r/{run}/i/{instance}", s.page(s.instancePage))
 	s.mux.HandleFunc("GET /r/{run}/i/{instance}/a/{attempt}", s.page(s.attemptPage))
 	s.mux.HandleFunc("GET /r/{run}/i/{instance}/a/{attempt}/steps", s.steps)
@@ -43,8 +54,15 @@ func NewServer(v *Viewer, hosts []string, token string) *Server {
 	s.mux.HandleFunc("GET /r/{run}/i/{instance}/a/{attempt}/patch", s.rawPatch)
 	s.mux.HandleFunc("GET /r/{run}/i/{instance}/log/{verdict}", s.rawLog)
 	s.mux.HandleFunc("GET /compare", s.page(s.comparePage))
-	s.mux.HandleFunc("GET /compare/{run}/i/{instance}", s.page(s.compareInstancePage))
-	s.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { s.fail(w, errNotFound) })
+	s.mux.HandleFunc("GET /compare/i/{instance}", s.page(s.compareInstancePage))
+	s.mux.HandleFunc("POST /r/{run}/i/{instance}/labels", s.changeLabels)
+	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			refuseMethod(w)
+			return
+		}
+		s.fail(w, errNotFound)
+	})
 	s.mux.HandleFunc("GET /viewer.css", s.asset("text/css; charset=utf-8", styleSheet+chart.CSS))
 	s.mux.HandleFunc("GET /icon.svg", s.asset("image/svg+xml", icon))
 	s.mux.HandleFunc("GET /viewer.js", s.asset("text/javascript; charset=utf-8", script))
@@ -74,13 +92,18 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 	case !isOwnSite(r.Header.Get("Sec-Fetch-Site")) && r.Header.Get("Sec-Fetch-Mode") != "navigate":
 		http.Error(w, "mini: the request comes from another site", http.StatusForbidden)
-	case r.Method != http.MethodGet && r.Method != http.MethodHead:
-		h.Set("Allow", "GET, HEAD")
-		http.Error(w, "mini: the viewer only reads", http.StatusMethodNotAllowed)
+	case r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodPost:
+		refuseMethod(w)
 	case !s.isAdmitted(w, r):
+	case r.Method == http.MethodPost && !s.mayChange(w, r):
 	default:
 		s.mux.ServeHTTP(w, r)
 	}
+}
+
+func refuseMethod(w http.ResponseWriter) {
+	w.Header().Set("Allow", "GET, HEAD")
+	http.Error(w, "mini: the viewer only reads", http.StatusMethodNotAllowed)
 }
 
 // isOwnSite reports whether a request comes from a page of this server, from the user, or from a
@@ -128,7 +151,12 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request, name string, data
 
 func (s *Server) fail(w http.ResponseWriter, err error) {
 	code, message := http.StatusInternalServerError, text.Printable(err.Error())
-	if errors.Is(err, errNotFound) {
+	switch {
+	case errors.Is(err, errRefused):
+		code = http.StatusBadRequest
+	case errors.Is(err, errTooFew):
+		code, message = http.StatusBadRequest, "Choose two or more runs to compare."
+	case errors.Is(err, errNotFound):
 		code, message = http.StatusNotFound, "There is no such page. The run may have changed since the link was made."
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -143,29 +171,35 @@ func (s *Server) asset(contentType, content string) http.HandlerFunc {
 	}
 }
 
-func (s *Server) home(*http.Request) (string, any, error) {
-	p, err := s.viewer.newHomePage()
-	return "home.html", p, err
+func (s *Server) home(r *http.Request) (string, any, error) {
+	q := r.URL.Query()
+	return "home.html", s.viewer.newHomePage(q.Get("filter"), q.Get("sort")), nil
 }
 
-// numbers returns the run and the numbers in the path of a request; missing ones are -1.
-func (s *Server) numbers(r *http.Request) (own *run, instance, attempt int, err error) {
-	number := func(name string) int {
-		n, err := strconv.Atoi(r.PathValue(name))
-		if err != nil {
-			return -1
-		}
-		return n
+// names returns the run, the instance and the attempt in the path of a request; a missing attempt
+// is -1.
+func (s *Server) names(r *http.Request) (own *run, id string, attempt int, err error) {
+	if own = s.viewer.run(r.PathValue("run")); own == nil {
+		return nil, "", 0, errNotFound
 	}
-	own = s.viewer.run(number("run"))
-	if own == nil {
-		return nil, 0, 0, errNotFound
+	if attempt, err = strconv.Atoi(r.PathValue("attempt")); err != nil {
+		attempt = -1
 	}
-	return own, number("instance"), number("attempt"), nil
+	return own, r.PathValue("instance"), attempt, nil
+}
+
+// redirect leads to the page of a run, whose links need the slash at the end of its address.
+func (s *Server) redirect(w http.ResponseWriter, r *http.Request) {
+	own, _, _, err := s.names(r)
+	if err != nil {
+		s.fail(w, err)
+		return
+	}
+	http.Redirect(w, r, links{}.Run(own), http.StatusSeeOther)
 }
 
 func (s *Server) runPage(r *http.Request) (string, any, error) {
-	own, _, _, err := s.numbers(r)
+	own, _, _, err := s.names(r)
 	if err != nil {
 		return "", nil, err
 	}
@@ -175,57 +209,62 @@ func (s *Server) runPage(r *http.Request) (string, any, error) {
 }
 
 func (s *Server) instancePage(r *http.Request) (string, any, error) {
-	own, instance, _, err := s.numbers(r)
+	own, id, _, err := s.names(r)
 	if err != nil {
 		return "", nil, err
 	}
-	p, err := s.viewer.newInstancePage(own, instance)
-	return "instance.html", p, err
+	p, err := s.viewer.newInstancePage(own, id)
+	if err != nil {
+		return "", nil, err
+	}
+	if !p.Run.IsTemporary {
+		p.Form = s.form
+	}
+	return "instance.html", p, nil
 }
 
 func (s *Server) attemptPage(r *http.Request) (string, any, error) {
-	own, instance, number, err := s.numbers(r)
+	own, id, number, err := s.names(r)
 	if err != nil {
 		return "", nil, err
 	}
 	q := r.URL.Query()
-	p, err := s.viewer.newAttemptPage(own, instance, number, q.Get("step"), q.Get("q"), false)
+	p, err := s.viewer.newAttemptPage(own, id, number, q.Get("step"), q.Get("q"), false)
 	return "attempt.html", p, err
 }
 
 func (s *Server) comparePage(r *http.Request) (string, any, error) {
 	q := r.URL.Query()
-	base, err := strconv.Atoi(cmp.Or(q.Get("base"), "0"))
+	chosen, err := s.viewer.choose(q["run"])
 	if err != nil {
-		return "", nil, errNotFound
+		return "", nil, err
 	}
-	p, err := s.viewer.newComparePage(base, compare.MissingRule(cmp.Or(q.Get("missing"), string(compare.Drop))))
+	base := 0
+	if key := q.Get("base"); key != "" {
+		base = slices.Index(chosen, s.viewer.run(key))
+	}
+	p, err := s.viewer.newComparePage(chosen, base, compare.MissingRule(cmp.Or(q.Get("missing"), string(compare.Drop))))
 	return "compare.html", p, err
 }
 
 func (s *Server) compareInstancePage(r *http.Request) (string, any, error) {
-	own, instance, _, err := s.numbers(r)
+	chosen, err := s.viewer.choose(r.URL.Query()["run"])
 	if err != nil {
 		return "", nil, err
 	}
-	p, err := s.viewer.newCompareInstancePage(own, instance)
+	p, err := s.viewer.newCompareInstancePage(chosen, r.PathValue("instance"))
 	return "compareinstance.html", p, err
 }
 
 // open returns the journal of the attempt that a request names.
 func (s *Server) open(r *http.Request) (*attempt, error) {
-	own, instance, number, err := s.numbers(r)
+	own, id, number, err := s.names(r)
 	if err != nil {
 		return nil, err
 	}
-	snapshot, err := own.load()
+	_, in, err := own.find(id)
 	if err != nil {
 		return nil, err
-	}
-	id, _ := own.instance(instance)
-	in, ok := snapshot.Run.Find(id)
-	if !ok {
-		return nil, errNotFound
 	}
 	if a := in.Attempt(number); a != nil {
 		return s.viewer.attempts.get(own.Dir, a.Journal)
@@ -241,7 +280,7 @@ func (s *Server) steps(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, err)
 		return
 	}
-	own, instance, number, _ := s.numbers(r) // open has checked them
+	own, id, number, _ := s.names(r) // open has checked them
 	q := r.URL.Query()
 	var from int
 	var ok bool
@@ -255,13 +294,16 @@ func (s *Server) steps(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, errNotFound)
 		return
 	}
-	c := newChunk(a.Timeline, from, from+chunkSize, true, q.Get("q"))
-	s.write(w, r, "steps", dict2(own.Number, instance, number, c))
+	c := newChunk(a, from, from+chunkSize, true, q.Get("q"))
+	s.write(w, r, "steps", stepsData{own, id, number, c})
 }
 
-// dict2 returns the data of the template of steps.
-func dict2(run, instance, number int, c chunk) any {
-	return map[string]any{"Run": run, "Instance": instance, "Number": number, "Chunk": c}
+// stepsData is the data of the template of steps.
+type stepsData struct {
+	Run    *run
+	ID     string
+	Number int
+	Chunk  chunk
 }
 
 // search serves the names of the steps that contain a text, one per line.
@@ -317,10 +359,10 @@ func (s *Server) rawPatch(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) rawLog(w http.ResponseWriter, r *http.Request) {
-	own, instance, _, err := s.numbers(r)
+	own, id, _, err := s.names(r)
 	if err == nil {
 		var p *instancePage
-		if p, err = s.viewer.newInstancePage(own, instance); err == nil {
+		if p, err = s.viewer.newInstancePage(own, id); err == nil {
 			n, convErr := strconv.Atoi(r.PathValue("verdict"))
 			if convErr == nil && n >= 0 && n < len(p.Verdicts) {
 				if log := readLog(own.Dir, p.Verdicts[n].Files, maxLogBytes); log != nil {

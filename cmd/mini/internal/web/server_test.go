@@ -7,11 +7,15 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/minibench/mini/cmd/mini/internal/web/webtest"
+	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/labels"
+	"github.com/minibench/mini/runner/runs"
 )
 
 const ownHost = "127.0.0.1:7340"
@@ -71,7 +75,7 @@ func TestServerAdmission(t *testing.T) {
 		{"another address of this machine", "GET", []string{"Host", "127.0.0.2:7340"}, 403},
 		{"user in the name", "GET", []string{"Host", "127.0.0.1:7340@evil.example"}, 403},
 		{"HEAD", "HEAD", nil, 200},
-		{"POST", "POST", nil, 405},
+		{"POST", "POST", nil, 415},
 		{"PUT", "PUT", nil, 405},
 		{"DELETE", "DELETE", nil, 405},
 		{"PATCH", "PATCH", nil, 405},
@@ -115,15 +119,15 @@ func TestServerToken(t *testing.T) {
 		header       []string
 		want         int
 	}{
-		{"nothing", "/r/0", nil, 403},
+		{"nothing", "/r/run/", nil, 403},
 		{"style sheet", "/viewer.css", nil, 403},
-		{"wrong token", "/r/0?token=secre", nil, 403},
-		{"empty token", "/r/0?token=", nil, 403},
-		{"token", "/r/0?token=secret&sort=-cost", nil, 303},
-		{"cookie", "/r/0", []string{"Cookie", s.cookieName() + "=secret"}, 200},
-		{"wrong cookie", "/r/0", []string{"Cookie", s.cookieName() + "=secrets"}, 403},
-		{"empty cookie", "/r/0", []string{"Cookie", s.cookieName() + "="}, 403},
-		{"token, but another host", "/r/0?token=secret", []string{"Host", "evil.example"}, 403},
+		{"wrong token", "/r/run/?token=secre", nil, 403},
+		{"empty token", "/r/run/?token=", nil, 403},
+		{"token", "/r/run/?token=secret&sort=-cost", nil, 303},
+		{"cookie", "/r/run/", []string{"Cookie", s.cookieName() + "=secret"}, 200},
+		{"wrong cookie", "/r/run/", []string{"Cookie", s.cookieName() + "=secrets"}, 403},
+		{"empty cookie", "/r/run/", []string{"Cookie", s.cookieName() + "="}, 403},
+		{"token, but another host", "/r/run/?token=secret", []string{"Host", "evil.example"}, 403},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := ask(s, "GET", tt.target, tt.header...)
@@ -136,7 +140,7 @@ func TestServerToken(t *testing.T) {
 				}
 				return
 			}
-			if l := w.Header().Get("Location"); l != "/r/0?sort=-cost" {
+			if l := w.Header().Get("Location"); l != "/r/run/?sort=-cost" {
 				t.Errorf("location %q", l)
 			}
 			if c := w.Header().Get("Set-Cookie"); c != s.cookieName()+"=secret; Path=/; HttpOnly; SameSite=Strict" {
@@ -153,7 +157,7 @@ func TestServerToken(t *testing.T) {
 // An unchanged page is not sent again.
 func TestServerETag(t *testing.T) {
 	s, _ := newTestServer(t, "")
-	for _, target := range []string{"/", "/r/0", "/r/0/i/0", "/r/0/i/0/a/1", "/r/0/i/0/a/1/steps?from=0"} {
+	for _, target := range []string{"/", "/r/run/", "/r/run/i/owner0__project-1000", "/r/run/i/owner0__project-1000/a/1", "/r/run/i/owner0__project-1000/a/1/steps?from=0"} {
 		first := ask(s, "GET", target)
 		tag := first.Header().Get("ETag")
 		if first.Code != 200 || tag == "" {
@@ -174,12 +178,12 @@ func TestServerBadAddresses(t *testing.T) {
 	s, dir := newTestServer(t, "")
 	huge := strings.Repeat("9", 30)
 	for _, target := range []string{
-		"/r/1", "/r/-1", "/r/x", "/r/" + huge, "/r/0x0", "/r/%2e%2e", "/r/0/i/4", "/r/0/i/-1", "/r/0/i/x", "/r/0/i/" + huge,
-		"/r/0/i/0/a/0", "/r/0/i/0/a/3", "/r/0/i/0/a/-1", "/r/0/i/0/a/x", "/r/0/i/0/a/1/steps", "/r/0/i/0/a/1/steps?from=5",
-		"/r/0/i/0/a/1/steps?from=-1", "/r/0/i/0/a/1/steps?from=" + huge, "/r/0/i/0/a/1/steps?after=9", "/r/0/i/0/a/1/steps?after=../x",
-		"/r/0/i/0/a/1/raw/9/0", "/r/0/i/0/a/1/raw/1/99", "/r/0/i/0/a/1/raw/1/-1", "/r/0/i/0/a/1/raw/x/y", "/r/0/i/0/log/9", "/r/0/i/0/log/-1",
-		"/r/0/i/0/log/x", "/compare", "/compare?base=1", "/compare?base=x", "/compare?missing=x", "/compare/0/i/9", "/compare/1/i/0",
-		"/compare/x/i/0", "/run.json", "/results.json", "/r/0/run.json", "/r/0/i/0/a/1/journal.jsonl", "/assets/viewer.js",
+		"/r/other/", "/r/un/", "/r/", "/r/x", "/r/" + huge, "/r/%2e%2e/", "/r/run/i/owner4__project-1004", "/r/run/i/-1", "/r/run/i/x", "/r/run/i/" + huge,
+		"/r/run/i/owner0__project-1000/a/0", "/r/run/i/owner0__project-1000/a/3", "/r/run/i/owner0__project-1000/a/-1", "/r/run/i/owner0__project-1000/a/x", "/r/run/i/owner0__project-1000/a/1/steps", "/r/run/i/owner0__project-1000/a/1/steps?from=5",
+		"/r/run/i/owner0__project-1000/a/1/steps?from=-1", "/r/run/i/owner0__project-1000/a/1/steps?from=" + huge, "/r/run/i/owner0__project-1000/a/1/steps?after=9", "/r/run/i/owner0__project-1000/a/1/steps?after=../x",
+		"/r/run/i/owner0__project-1000/a/1/raw/9/0", "/r/run/i/owner0__project-1000/a/1/raw/1/99", "/r/run/i/owner0__project-1000/a/1/raw/1/-1", "/r/run/i/owner0__project-1000/a/1/raw/x/y", "/r/run/i/owner0__project-1000/log/9", "/r/run/i/owner0__project-1000/log/-1",
+		"/r/run/i/owner0__project-1000/log/x", "/compare?run=run&run=x", "/compare/i/9",
+		"/compare/i/%2e%2e", "/run.json", "/results.json", "/r/run/run.json", "/r/run/i/owner0__project-1000/a/1/journal.jsonl", "/assets/viewer.js",
 	} {
 		w := ask(s, "GET", target)
 		if w.Code != 404 {
@@ -189,18 +193,188 @@ func TestServerBadAddresses(t *testing.T) {
 			t.Errorf("%s: the page names the folder", target)
 		}
 	}
-	for _, target := range []string{"/r/0/../../etc/passwd", "/r/0/i/0/a/1/raw/..%2f..%2fx/0", "/..%2f..%2fetc/passwd"} {
+	for _, target := range []string{"/r/run/../../etc/passwd", "/r/run/i/owner0__project-1000/a/1/raw/..%2f..%2fx/0", "/..%2f..%2fetc/passwd"} {
 		if w := ask(s, "GET", target); w.Code == 200 {
 			t.Errorf("%s: status %d", target, w.Code)
 		}
 	}
 	// Parameters without meaning leave the page as it is.
 	for _, target := range []string{
-		"/r/0?sort=x", "/r/0?sort=-", "/r/0?filter=" + strings.Repeat("x", 1000), "/r/0?filter=cost>x", "/r/0/i/0/a/1?step=" + huge,
-		"/r/0/i/0/a/1?step=-1", "/r/0/i/0/a/1?step=%3Cb%3E", "/r/0/i/0/a/1?q=%ff%00", "/r/0/i/0/a/1/search?q=%ff", "/r/0/i/0/a/1/search",
+		"/r/run/?sort=x", "/r/run/?sort=-", "/r/run/?filter=" + strings.Repeat("x", 1000), "/r/run/?filter=cost>x", "/r/run/i/owner0__project-1000/a/1?step=" + huge,
+		"/r/run/i/owner0__project-1000/a/1?step=-1", "/r/run/i/owner0__project-1000/a/1?step=%3Cb%3E", "/r/run/i/owner0__project-1000/a/1?q=%ff%00", "/r/run/i/owner0__project-1000/a/1/search?q=%ff", "/r/run/i/owner0__project-1000/a/1/search",
 	} {
 		if w := ask(s, "GET", target); w.Code != 200 {
 			t.Errorf("%s: status %d, want 200", target, w.Code)
+		}
+	}
+}
+
+// Forms of the own pages change labels and notes, and nothing else does.
+func TestServerLabels(t *testing.T) {
+	s, dir := newTestServer(t, "secret")
+	page := instancePath(0)
+	post := func(target, body string, header ...string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest("POST", target, strings.NewReader(body))
+		r.Host = ownHost
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Sec-Fetch-Site", "same-origin")
+		r.Header.Set("Origin", "null")
+		r.Header.Set("Cookie", s.cookieName()+"=secret")
+		for i := 0; i < len(header); i += 2 {
+			r.Header.Set(header[i], header[i+1])
+		}
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		return w
+	}
+	own := "form=" + s.form
+	for _, tt := range []struct {
+		name, target, body string
+		header             []string
+		want               int
+	}{
+		{"label", page + "/labels", own + "&add=flaky", nil, 303},
+		{"note", page + "/labels", own + "&note=" + "%3Cb%3E+a%0D%0Aline", []string{"Origin", "http://" + ownHost}, 303},
+		{"another label", page + "/labels", own + "&add=todo", []string{"Sec-Fetch-Site", "", "Origin", ""}, 303},
+		{"removed label", page + "/labels", own + "&remove=flaky", nil, 303},
+		{"wrong label", page + "/labels", own + "&add=%3Cb%3E", nil, 400},
+		{"no such label", page + "/labels", own + "&remove=x", nil, 400},
+		{"long note", page + "/labels", own + "&note=" + strings.Repeat("x", 5000), nil, 400},
+		{"long body", page + "/labels", own + "&note=" + strings.Repeat("x", 70_000), nil, 400},
+		{"no such instance", instancePath(9) + "/labels", own + "&add=flaky", nil, 404},
+		{"no cookie", page + "/labels", own + "&add=evil", []string{"Cookie", ""}, 403},
+		{"token in the address", page + "/labels?token=secret", own + "&add=evil", []string{"Cookie", ""}, 303},
+		{"no token of the form", page + "/labels", "add=evil", nil, 403},
+		{"wrong token of the form", page + "/labels", "form=x&add=evil", nil, 403},
+		{"token of the form in the address", page + "/labels?" + own, "add=evil", nil, 403},
+		{"another site", page + "/labels", own + "&add=evil", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate"}, 403},
+		{"another port", page + "/labels", own + "&add=evil", []string{"Sec-Fetch-Site", "same-site", "Sec-Fetch-Mode", "navigate"}, 403},
+		{"another origin", page + "/labels", own + "&add=evil", []string{"Sec-Fetch-Site", "", "Origin", "http://127.0.0.1:80"}, 403},
+		{"another type", page + "/labels", own + "&add=evil", []string{"Content-Type", "text/plain"}, 415},
+		{"another page", page, own + "&add=evil", nil, 405},
+	} {
+		if w := post(tt.target, tt.body, tt.header...); w.Code != tt.want {
+			t.Errorf("%s: status %d, want %d: %.300s", tt.name, w.Code, tt.want, w.Body)
+		}
+	}
+	words, notes, err := labels.ReadAll(dir)
+	if err != nil || len(words) != 1 || !slices.Equal(words[webtest.BigID(0)], []string{"todo"}) || notes[webtest.BigID(0)] != "<b> a\nline" {
+		t.Errorf("%v, %v, %v", words, notes, err)
+	}
+	body := ask(s, "GET", page, "Cookie", s.cookieName()+"=secret").Body.String()
+	if !strings.Contains(body, `value="todo"`) || !strings.Contains(body, "&lt;b&gt; a\nline</textarea>") {
+		t.Error("the page does not show the label and the note")
+	}
+}
+
+// instancePath returns the path of an instance of newTestServer.
+func instancePath(i int) string { return "/r/run/i/" + webtest.BigID(i) }
+
+// A run that mini works on shows how many attempts have ended over time.
+func TestServerProgress(t *testing.T) {
+	const caption = "Attempts that have ended since the start"
+	s, dir := newTestServer(t, "")
+	if strings.Contains(ask(s, "GET", "/r/run/").Body.String(), caption) {
+		t.Error("a finished run shows its progress")
+	}
+	folder, err := runner.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer folder.Close()
+	if _, err := folder.StartSession(runs.Manifest{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	manifest := filepath.Join(dir, "run.json")
+	data, err := os.ReadFile(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data = regexp.MustCompile(`("started": *)"[^"]*"`).ReplaceAll(data, []byte(`$1"2026-01-02T03:00:00Z"`)) // before the attempts
+	if err := os.WriteFile(manifest, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if body := ask(serverOf(t, "", dir), "GET", "/r/run/").Body.String(); !strings.Contains(body, caption) || !strings.Contains(body, "8 ended, 5 resolved") {
+		t.Errorf("no progress in %s", body)
+	}
+}
+
+// Runs that are chosen are compared, and one run is not compared with itself.
+func TestServerCompare(t *testing.T) {
+	dir := t.TempDir()
+	var dirs []string
+	for _, name := range []string{"first", "second", "exp/a=1", "exp/a=2"} {
+		dirs = append(dirs, filepath.Join(dir, name))
+		webtest.BigRun(t, dirs[len(dirs)-1], 3, 1, 2)
+	}
+	s := serverOf(t, "", dirs...)
+	for target, want := range map[string]string{
+		"/compare": "Compare 4 runs", "/compare?run=first&run=second": "Compare 2 runs", "/compare?run=exp%2Fa%3D1&run=second&base=second": "Compare 2 runs",
+		"/compare/i/" + webtest.BigID(1) + "?run=first&run=second": "first, attempt 1",
+	} {
+		if w := ask(s, "GET", target); w.Code != 200 || !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%s: status %d, without %q", target, w.Code, want)
+		}
+	}
+	for target, want := range map[string]int{
+		"/compare?run=first": 400, "/compare?run=first&run=first": 400, "/compare?run=first&run=x": 404, "/compare?run=first&run=second&base=exp%2Fa%3D1": 404,
+		"/compare?missing=x": 404, "/compare/i/x": 404,
+	} {
+		if w := ask(s, "GET", target); w.Code != want {
+			t.Errorf("%s: status %d, want %d", target, w.Code, want)
+		}
+	}
+}
+
+// An address leads to the same run whichever other runs are shown, or to none.
+func TestAddressesStay(t *testing.T) {
+	dir := t.TempDir()
+	var dirs []string
+	for _, name := range []string{"runs/first", "runs/exp/a=1", "runs/exp/a=2", "other/exp/a=2"} {
+		dirs = append(dirs, filepath.Join(dir, name))
+		webtest.BigRun(t, dirs[len(dirs)-1], 1, 1, 1)
+	}
+	shown := map[string][]string{"one": dirs[1:2], "sweep": dirs[1:3], "folder": dirs[:3], "all": dirs}
+	for _, from := range shown {
+		s := serverOf(t, "", from...)
+		for _, r := range s.viewer.runs {
+			address := links{}.Run(r)
+			for name, to := range shown {
+				other := serverOf(t, "", to...)
+				found := other.viewer.run(r.Key)
+				isShown := slices.Contains(to, r.Dir)
+				if found != nil && found.Dir != r.Dir || found == nil && isShown && !(strings.HasSuffix(r.Key, "a=2") && name == "all") {
+					t.Errorf("%s with %s leads to %v", address, name, found)
+				}
+			}
+		}
+	}
+}
+
+// The list of runs is sorted, filtered, and has the runs of a sweep together.
+func TestServerHome(t *testing.T) {
+	dir := t.TempDir()
+	var dirs []string
+	for i, name := range []string{"b", "exp/x=1", "a", "exp/x=2"} {
+		dirs = append(dirs, filepath.Join(dir, name))
+		webtest.BigRun(t, dirs[i], 2+i, 1, 2)
+	}
+	s := serverOf(t, "", dirs...)
+	order := func(target string) string {
+		var names []string
+		for part := range strings.SplitSeq(ask(s, "GET", target).Body.String(), `name="run" form="chosen" value="`) {
+			if name, _, ok := strings.Cut(part, `"`); ok && !strings.HasPrefix(part, "<") {
+				names = append(names, name)
+			}
+		}
+		return strings.Join(names, " ")
+	}
+	for target, want := range map[string]string{
+		"/": "exp/x=2 exp/x=1 a b", "/?sort=name": "a b exp/x=1 exp/x=2", "/?sort=-name": "exp/x=2 exp/x=1 b a", "/?sort=cost": "b exp/x=1 exp/x=2 a",
+		"/?filter=EXP": "exp/x=2 exp/x=1", "/?filter=exp+x%3D1+generated&sort=x": "exp/x=1", "/?filter=%3Cb%3E": "",
+	} {
+		if got := order(target); got != want {
+			t.Errorf("%s: %q, want %q", target, got, want)
 		}
 	}
 }
@@ -209,8 +383,8 @@ func TestServerBadAddresses(t *testing.T) {
 func TestServerRawText(t *testing.T) {
 	s, _ := newTestServer(t, "")
 	for target, want := range map[string]string{
-		"/r/0/i/0/a/1/raw/1/0": "THOUGHT: step 1", "/r/0/i/0/a/1/patch": "+attempt 1", "/r/0/i/0/a/1/search?q=step+2": "2",
-		"/r/0/i/1/log/1": "FAILED test_a",
+		"/r/run/i/owner0__project-1000/a/1/raw/1/0": "THOUGHT: step 1", "/r/run/i/owner0__project-1000/a/1/patch": "+attempt 1", "/r/run/i/owner0__project-1000/a/1/search?q=step+2": "2",
+		"/r/run/i/owner1__project-1001/log/1": "FAILED test_a",
 	} {
 		w := ask(s, "GET", target)
 		h := w.Header()
@@ -244,7 +418,7 @@ func TestServerHalfWrittenJournal(t *testing.T) {
 	}
 	write(append(bytes.Clone(rest), outcome[:len(outcome)/2]...))
 	s := serverOf(t, "", dir)
-	const page, since = "/r/0/i/0/a/1", "/r/0/i/0/a/1/steps?after=3"
+	const page, since = "/r/run/i/owner0__project-1000/a/1", "/r/run/i/owner0__project-1000/a/1/steps?after=3"
 	w := ask(s, "GET", page)
 	if body := w.Body.String(); w.Code != 200 || !strings.Contains(body, `id="s3"`) || strings.Contains(body, `id="send"`) || strings.Contains(body, `class="problem"`) {
 		t.Errorf("half a line: status %d, %.2000s", w.Code, body)
@@ -263,7 +437,7 @@ func TestServerHalfWrittenJournal(t *testing.T) {
 // A run that vanishes leaves pages that say so, and the list of the others.
 func TestServerVanishingRun(t *testing.T) {
 	_, dir := newTestServer(t, "")
-	other := filepath.Join(t.TempDir(), "other")
+	other := filepath.Join(filepath.Dir(dir), "other")
 	webtest.BigRun(t, other, 2, 1, 1)
 	s := serverOf(t, "", dir, other)
 	if err := os.RemoveAll(dir); err != nil {
@@ -275,16 +449,16 @@ func TestServerVanishingRun(t *testing.T) {
 		r.mu.Unlock()
 	}
 	s.viewer.attempts = attemptCache{}
-	for _, target := range []string{"/r/0", "/r/0/i/0", "/r/0/i/0/a/1", "/r/0/i/0/a/1/steps?from=0", "/r/0/i/0/a/1/raw/1/0", "/r/0/i/0/log/1", "/compare"} {
+	for _, target := range []string{"/r/run/", "/r/run/i/owner0__project-1000", "/r/run/i/owner0__project-1000/a/1", "/r/run/i/owner0__project-1000/a/1/steps?from=0", "/r/run/i/owner0__project-1000/a/1/raw/1/0", "/r/run/i/owner0__project-1000/log/1", "/compare"} {
 		if w := ask(s, "GET", target); w.Code < 400 {
 			t.Errorf("%s: status %d", target, w.Code)
 		}
 	}
 	w := ask(s, "GET", "/")
-	if w.Code != 200 || !strings.Contains(w.Body.String(), `href="/r/1"`) || !strings.Contains(w.Body.String(), `class="problem"`) {
+	if w.Code != 200 || !strings.Contains(w.Body.String(), `href="/r/other/"`) || !strings.Contains(w.Body.String(), `class="problem"`) {
 		t.Errorf("list: status %d, %s", w.Code, w.Body)
 	}
-	if w := ask(s, "GET", "/r/1"); w.Code != 200 {
+	if w := ask(s, "GET", "/r/other/"); w.Code != 200 {
 		t.Errorf("the other run: status %d", w.Code)
 	}
 }
@@ -304,25 +478,25 @@ func TestServerSortAndFilter(t *testing.T) {
 		}
 		return ids
 	}
-	up, down := order("/r/0?sort=id"), order("/r/0?sort=-id")
+	up, down := order("/r/run/?sort=id"), order("/r/run/?sort=-id")
 	if len(up) != 12 || len(down) != 12 || up[0] != down[11] || up[11] != down[0] {
 		t.Errorf("by id: %q, %q", up, down)
 	}
-	some, back := order("/r/0?filter=verdict:unresolved"), order("/r/0?filter=verdict:unresolved&sort=-id")
+	some, back := order("/r/run/?filter=verdict:unresolved"), order("/r/run/?filter=verdict:unresolved&sort=-id")
 	slices.Reverse(back)
 	if len(some) == 0 || len(some) >= 12 || !slices.Equal(some, back) {
 		t.Errorf("filtered: %q, %q", some, back)
 	}
-	if some := order("/r/0?filter=status:limit"); len(some) == 0 || len(some) >= 12 {
+	if some := order("/r/run/?filter=status:limit"); len(some) == 0 || len(some) >= 12 {
 		t.Errorf("by status: %q", some)
 	}
-	body := ask(s, "GET", "/r/0?filter=status:limit+%22&sort=-cost").Body.String()
+	body := ask(s, "GET", "/r/run/?filter=status:limit+%22&sort=-cost").Body.String()
 	for _, want := range []string{`value="status:limit &#34;"`, `name="sort" value="-cost"`, `class="problem"`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("no %s in the page", want)
 		}
 	}
-	if want := fmt.Sprintf(`href="?filter=%s&amp;sort=id"`, "status%3alimit"); !strings.Contains(ask(s, "GET", "/r/0?filter=status:limit&sort=-cost").Body.String(), want) {
+	if want := fmt.Sprintf(`href="?filter=%s&amp;sort=id"`, "status%3alimit"); !strings.Contains(ask(s, "GET", "/r/run/?filter=status:limit&sort=-cost").Body.String(), want) {
 		t.Errorf("no %s in the page", want)
 	}
 }

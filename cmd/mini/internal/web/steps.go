@@ -2,6 +2,7 @@ package web
 
 import (
 	"html/template"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,7 +30,9 @@ type stepView struct {
 	Exit   string
 	Stats  []string
 	Items  []itemView
-	Line   string // first line of the command, for the outline
+	Line   string // what the step is about, for the outline
+	// Command is the first command.
+	Command string
 	// Break is set at the first step of each list of the outline but the first. The browser draws
 	// those lists that are seen.
 	Break bool
@@ -55,8 +58,8 @@ func stepName(s *timeline.Step) string {
 }
 
 // newStepView renders a step. It marks hits of a search for q.
-func newStepView(t *timeline.Timeline, s *timeline.Step, q string) stepView {
-	v := stepView{Name: stepName(s), Time: s.Time, Failed: s.Failed, Stats: t.StepStats(s), Line: outlineOf(s)}
+func newStepView(a *attempt, s *timeline.Step, q string) stepView {
+	v := stepView{Name: stepName(s), Time: s.Time, Failed: s.Failed, Stats: a.StepStats(s)}
 	switch {
 	case s.Name == timeline.EndStep:
 		v.Title = "End"
@@ -67,7 +70,11 @@ func newStepView(t *timeline.Timeline, s *timeline.Step, q string) stepView {
 	}
 	number := 0
 	for item := range s.AllItems() {
-		v.Items = append(v.Items, newItemView(item, number, q))
+		view := newItemView(item, number, q)
+		if step, ok := a.repeats[item]; ok {
+			view.Closed, view.Label = true, "the same output as in step "+step
+		}
+		v.Items = append(v.Items, view)
 		number++
 	}
 	return v
@@ -80,7 +87,9 @@ func newItemView(item *timeline.Item, number int, q string) itemView {
 	switch item.Kind {
 	case timeline.Output:
 		v.Mono = true
-		b = markup.Output(item.Text, o)
+		if b = markup.Output(item.Text, o); isDiff(item.Text) {
+			b = markup.Diff(item.Text, o)
+		}
 	case timeline.Patch:
 		v.Mono = true
 		b = markup.Diff(item.Text, o)
@@ -98,6 +107,33 @@ func newItemView(item *timeline.Item, number int, q string) itemView {
 	return v
 }
 
+// isDiff reports whether an output has a diff without colours of its own.
+func isDiff(output string) bool {
+	return strings.Contains(output, "@@ -") && !strings.ContainsAny(output, "\x1b\r\b") &&
+		(strings.Contains(output, "diff --git ") || strings.Contains(output, "--- ") && strings.Contains(output, "\n+++ "))
+}
+
+// minRepeat is the size from which an output that repeats an earlier one is folded, in bytes.
+const minRepeat = 200
+
+// findRepeats returns the outputs that are equal to an earlier one, with the name of its step.
+func findRepeats(t *timeline.Timeline) map[*timeline.Item]string {
+	repeats, first := map[*timeline.Item]string{}, map[string]string{}
+	for _, s := range t.Steps {
+		for item := range s.AllItems() {
+			if item.Kind != timeline.Output || len(item.Text) < minRepeat {
+				continue
+			}
+			if name, ok := first[item.Text]; ok {
+				repeats[item] = name
+			} else {
+				first[item.Text] = stepName(s)
+			}
+		}
+	}
+	return repeats
+}
+
 // itemText returns the text of the item of a step with this number.
 func itemText(s *timeline.Step, number int) (string, bool) {
 	i := 0
@@ -110,19 +146,65 @@ func itemText(s *timeline.Step, number int) (string, bool) {
 	return "", false
 }
 
-// outlineOf returns a line about a step: its command, or the start of its reply.
+// outlineOf returns a line about a step: the start of the thought or, without one, what its command
+// does.
 func outlineOf(s *timeline.Step) string {
 	line := ""
 	for _, item := range s.Items {
-		if item.Kind == timeline.Command {
-			line = item.Text
+		own := strings.TrimSpace(item.Text)
+		switch item.Kind {
+		case timeline.Reply:
+			own = strings.TrimSpace(strings.TrimPrefix(own, "THOUGHT:"))
+		case timeline.Command:
+			own = tellingLine(own)
+		case timeline.Note, timeline.Reasoning:
+			continue
+		}
+		if line = text.FirstLine(own); line != "" {
 			break
 		}
-		if line == "" && item.Kind != timeline.Note {
-			line = item.Text
+	}
+	return text.ClipRunes(text.Printable(line), 80)
+}
+
+// commandOf returns the first command of a step.
+func commandOf(s *timeline.Step) string {
+	for _, item := range s.Items {
+		if item.Kind == timeline.Command {
+			return item.Text
 		}
 	}
-	return text.ClipRunes(text.Printable(text.FirstLine(strings.TrimSpace(line))), 80)
+	return ""
+}
+
+// tellingLine returns the first line of a command that says what it does, or its first line if
+// there is none.
+func tellingLine(command string) string {
+	first := ""
+	for line := range strings.Lines(command) {
+		line = strings.TrimSpace(line)
+		if cd, rest, ok := strings.Cut(line, "&&"); ok && strings.HasPrefix(cd, "cd ") {
+			line = strings.TrimSpace(rest)
+		}
+		if first == "" {
+			first = line
+		}
+		if line != "" && !isPreamble(line) {
+			return line
+		}
+	}
+	return first
+}
+
+// isPreamble reports whether a line of a command only prepares what follows it.
+func isPreamble(line string) bool {
+	for _, start := range []string{"#", "cd ", "set ", "export ", "import ", "from "} {
+		if strings.HasPrefix(line, start) {
+			return true
+		}
+	}
+	program, _, _ := strings.Cut(line, " ")
+	return strings.Contains(line, "<<") && slices.Contains([]string{"python", "python3", "bash", "sh", "node", "perl", "ruby"}, program)
 }
 
 // chunk is a range of the steps of an attempt. A chunk that is not Loaded has only the number of
@@ -137,8 +219,8 @@ type chunk struct {
 }
 
 // newChunk returns the steps [from, to) of an attempt.
-func newChunk(t *timeline.Timeline, from, to int, loaded bool, q string) chunk {
-	steps := t.AllSteps()
+func newChunk(a *attempt, from, to int, loaded bool, q string) chunk {
+	steps := a.AllSteps()
 	from, to = max(from, 0), min(to, len(steps))
 	c := chunk{From: from, To: to, Loaded: loaded}
 	if from >= to {
@@ -147,7 +229,7 @@ func newChunk(t *timeline.Timeline, from, to int, loaded bool, q string) chunk {
 	c.First, c.Last = stepName(steps[from]), stepName(steps[to-1])
 	for _, s := range steps[from:to] {
 		if loaded {
-			c.Steps = append(c.Steps, newStepView(t, s, q))
+			c.Steps = append(c.Steps, newStepView(a, s, q))
 		}
 		c.Lines += linesOf(s)
 	}

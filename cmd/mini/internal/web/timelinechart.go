@@ -11,16 +11,30 @@ import (
 )
 
 // drawTimeline draws the time, the tokens and the cost of the steps of an attempt, with its
-// milestones.
-func drawTimeline(t *timeline.Timeline, milestones []milestone) template.HTML {
+// milestones, which have the numbers of the page's list. address returns that of a step.
+func drawTimeline(t *timeline.Timeline, milestones []milestone, address func(step string) string) template.HTML {
 	if t.ReplyCount() == 0 || t.Totals.Start.IsZero() {
 		return ""
 	}
-	at := func(s *timeline.Step) float64 { return max(0, s.Time.Sub(t.Totals.Start).Seconds()) }
+	times, began := t.Totals.Times, t.Totals.Start
+	at := func(moment time.Time) float64 { return max(0, moment.Sub(began).Seconds()) }
+	// The outcome says when the sandbox was ready. Its start may be before the first record.
+	ready := began.Add(time.Duration(times.SandboxStart))
+	if o := t.Outcome; o != nil && !o.Start.Before(began) && o.Start.Before(t.Steps[1].Time) {
+		ready = o.Start
+	}
+	if first := ready.Add(-time.Duration(times.SandboxStart)); first.Before(began) {
+		began = first
+	}
+	spans := []chart.Span{
+		{Name: "start", Start: at(ready) - secondsOf(times.SandboxStart), Seconds: secondsOf(times.SandboxStart)},
+		{Name: "scrub", Start: at(ready), Seconds: secondsOf(times.Scrub)},
+	}
 	var steps []chart.Step
-	starts := map[string]float64{}
+	starts, end := map[string]float64{}, 0.0
 	for _, s := range t.Steps[1:] {
-		step := chart.Step{Start: at(s), Cost: math.NaN(), Failed: s.Failed}
+		name := stepName(s)
+		step := chart.Step{Name: "step " + name, Anchor: name, Link: address(name), Start: at(s.Time), Cost: math.NaN(), Failed: s.Failed}
 		if c := s.Call; c != nil {
 			step.Model = secondsOf(c.Duration)
 			step.Start = max(0, step.Start-step.Model) // the record of a reply is written after the call
@@ -34,16 +48,18 @@ func drawTimeline(t *timeline.Timeline, milestones []milestone) template.HTML {
 				step.Command += secondsOf(item.Execution.Duration)
 			}
 		}
-		starts[stepName(s)] = step.Start
+		starts[name] = step.Start
+		end = step.Start + step.Model + step.Command
 		steps = append(steps, step)
 	}
+	spans = append(spans, chart.Span{Name: "diff", Start: end, Seconds: secondsOf(times.Diff)})
 	var marks []chart.Mark
-	for _, m := range milestones {
+	for i, m := range milestones {
 		if start, ok := starts[m.Step]; ok {
-			marks = append(marks, chart.Mark{Label: m.Name, At: start})
+			marks = append(marks, chart.Mark{Number: i + 1, At: start})
 		}
 	}
-	return chart.Timeline("Time of the model and of commands, tokens and cost", steps, marks)
+	return chart.Timeline("Time of the sandbox, the model and commands, with tokens and cost", steps, spans, marks)
 }
 
 func secondsOf(s trajectories.Seconds) float64 { return time.Duration(s).Seconds() }

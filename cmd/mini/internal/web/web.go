@@ -1,6 +1,6 @@
 // Package web shows runs in a browser: pages of runs, instances, attempts and comparisons. A
-// Server serves them on this machine; WriteFile writes them into one file. Both only read, and
-// both treat run folders as untrusted.
+// Server serves them on this machine; WriteFile writes them into one file. Both treat run folders as
+// untrusted, and change nothing but the labels and notes that the user sets in a form.
 //
 // A page is made in two steps: a function such as newRunPage collects its data in a struct, and a
 // template in templates/ formats it. All numbers come from packages report and compare.
@@ -9,6 +9,7 @@ package web
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/runner/compare"
@@ -36,9 +37,17 @@ type Viewer struct {
 // wraps runs.ErrNotRunFolder.
 func Open(dirs []string, o Options) (*Viewer, error) {
 	v := &Viewer{attempts: attemptCache{redact: o.Redact}, redact: o.Redact}
-	names := compare.Names(dirs)
+	var paths []string
+	for _, dir := range dirs {
+		path, err := filepath.Abs(dir)
+		if err != nil {
+			return nil, fmt.Errorf("open %s: %w", dir, err)
+		}
+		paths = append(paths, path)
+	}
+	names, addresses := compare.Names(dirs), keys(paths)
 	for i, dir := range dirs {
-		r := &run{Number: i, Dir: filepath.Clean(dir), Name: names[i], rows: o.Rows}
+		r := &run{Dir: filepath.Clean(dir), Name: names[i], Key: addresses[i], path: filepath.ToSlash(paths[i]), rows: o.Rows}
 		if dir == o.Temporary {
 			r.Name, r.IsTemporary = filepath.Base(dir), true
 		}
@@ -50,10 +59,30 @@ func Open(dirs []string, o Options) (*Viewer, error) {
 	return v, nil
 }
 
-// run returns the run with a number, or nil.
-func (v *Viewer) run(number int) *run {
-	if number < 0 || number >= len(v.runs) {
+// keys returns the names of runs in addresses: the path below the folder that contains all of them
+// or, of a single run, the name of its folder.
+func keys(paths []string) []string {
+	if len(paths) == 1 {
+		return []string{filepath.Base(paths[0])}
+	}
+	return compare.Names(paths)
+}
+
+// run returns the run of an address. The address may have been made when other runs were shown
+// too, or fewer: it names the run whose path ends with its key. run returns nil if there is none,
+// or several.
+func (v *Viewer) run(key string) *run {
+	var found []*run
+	for _, r := range v.runs {
+		if r.Key == key {
+			return r
+		}
+		if key != "" && strings.HasSuffix(r.path, "/"+key) {
+			found = append(found, r)
+		}
+	}
+	if len(found) != 1 {
 		return nil
 	}
-	return v.runs[number]
+	return found[0]
 }

@@ -319,7 +319,9 @@
       if (!fresh) return false;
       // What the reader has opened stays open.
       const open = all("#live details").map((details) => details.open);
+      const chosen = new Set(all("#live [name=run]:checked").map((box) => box.value));
       one("#live").replaceWith(fresh);
+      for (const box of all("#live [name=run]")) box.checked = chosen.has(box.value);
       all("#live details").forEach((details, i) => (details.open = open[i] ?? details.open));
       return true;
     });
@@ -364,8 +366,8 @@
     number.className = "n";
     number.textContent = step.dataset.step;
     line.className = "line";
-    const text = one(".command .text", step) || one(".text", step);
-    line.textContent = text ? text.textContent.trim().split("\n", 1)[0].slice(0, 80) : "";
+    const text = one(".reply .text", step) || one(".command .text", step) || one(".text", step);
+    line.textContent = text ? text.textContent.replace(/^\s*(THOUGHT:)?\s*/, "").split("\n", 1)[0].slice(0, 80) : "";
     link.append(number, " ", line);
     item.append(link);
     return item;
@@ -503,7 +505,8 @@
   }
 
   async function route() {
-    const [, id, step] = /^#?(.*?)(?:\/s(end|\d+))?$/.exec(location.hash);
+    let [id, step] = [location.hash.slice(1), ""];
+    if (!document.getElementById(id)) [, id, step] = /^(.*?)(?:\/s(end|\d+))?$/.exec(id);
     const named = document.getElementById(id);
     const section = named?.matches(".page") ? named : one(".page");
     const top = isForward ? 0 : positions.get(section) || 0;

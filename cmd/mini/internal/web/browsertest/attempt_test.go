@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,12 +32,18 @@ func waitCurrent(tab *browsertest.Tab, step string) {
 	tab.Wait(`document.querySelector(".step.current")?.dataset.step === "` + step + `"`)
 }
 
+// instanceOf returns the path of an instance of webtest.BigRun, and attemptOf that of its first
+// attempt.
+func instanceOf(run string, i int) string { return "/r/" + run + "/i/" + webtest.BigID(i) }
+
+func attemptOf(run string, i int) string { return instanceOf(run, i) + "/a/1" }
+
 // TestLongAttempt opens an attempt of 5,000 steps.
 func TestLongAttempt(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	webtest.LongAttempt(t, dir)
 	address := view(t, dir)
-	attempt := address + "/r/0/i/0/a/1"
+	attempt := address + "/r/run/i/" + webtest.LongID + "/a/1"
 
 	t.Run("permalink", func(t *testing.T) {
 		tab := chromium.Tab(t)
@@ -102,7 +109,7 @@ func TestBrowserSearch(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	webtest.BigRun(t, dir, 1, 1, 400)
 	tab := chromium.Tab(t)
-	tab.Open(view(t, dir) + "/r/0/i/0/a/1")
+	tab.Open(view(t, dir) + attemptOf("run", 0))
 	waitChunks(tab)
 	for _, text := range []string{"step 395 of attempt 1", "sed -n '390,450p'"} {
 		check(t, text, browsertest.Eval[bool](tab, fmt.Sprintf(`window.find(%q)`, text)), true)
@@ -127,8 +134,9 @@ func TestKeys(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	webtest.HarmlessRun(t, dir)
 	address := view(t, dir)
-	n := numbers(t, dir)[webtest.ID(3)]
-	attempt := address + fmt.Sprintf("/r/0/i/%d/a/1", n)
+	list := ids(t, dir)
+	next := list[slices.Index(list, webtest.ID(3))+1]
+	attempt := address + "/r/run/i/" + webtest.ID(3) + "/a/1"
 	tab := chromium.Tab(t)
 	tab.Open(attempt)
 	for _, tt := range []struct{ key, step string }{
@@ -181,7 +189,7 @@ func TestKeys(t *testing.T) {
 	tab.Wait(`document.activeElement === document.body`)
 
 	for _, tt := range []struct{ key, path string }{
-		{"L", fmt.Sprintf("/r/0/i/%d", n+1)}, {"H", fmt.Sprintf("/r/0/i/%d", n)}, {kb.Escape, "/r/0"}, {kb.Escape, "/"},
+		{"L", "/r/run/i/" + next}, {"H", "/r/run/i/" + webtest.ID(3)}, {kb.Escape, "/r/run/"}, {kb.Escape, "/"},
 	} {
 		before := browsertest.Eval[string](tab, "location.pathname")
 		tab.Press(tt.key)
@@ -227,24 +235,24 @@ func TestWithoutScripts(t *testing.T) {
 		ignoreProblems(tab, "browser error: Blocked script execution") // of the test itself, in a raw text
 	}
 
-	tab.Open(address + "/r/0/i/0/a/1")
+	tab.Open(address + attemptOf("first", 0))
 	check(t, "step 140", tab.Text("#s140"), "(no such element)")
 	tab.Wait(`document.querySelector("#s1").textContent.includes("step 1 of attempt 1")`)
 	// The placeholder leads to the steps.
 	tab.Open(browsertest.Eval[string](tab, `[...document.querySelectorAll(".chunk[data-missing] a")].at(-1).href`))
 	tab.Wait(`document.querySelector("#s140").textContent.includes("step 140 of attempt 1")`)
-	tab.Open(address + "/r/0/i/0/a/1?step=140#s140")
+	tab.Open(address + attemptOf("first", 0) + "?step=140#s140")
 	tab.Wait(`document.querySelector("#s140")?.getBoundingClientRect().top < innerHeight`)
 	tab.Type("#search", "step 120 of")
 	tab.Wait(`document.querySelector(".hits a")?.dataset.step === "120"`)
 	tab.Click(".hits a")
 	tab.Wait(`document.querySelector("#s120")?.getBoundingClientRect().top < innerHeight`)
 
-	tab.Open(address + "/r/0")
+	tab.Open(address + "/r/first/")
 	check(t, "count", tab.Text(".shown"), "4 of 4")
 	tab.Type("#filter", "status:limit")
 	tab.Wait(`document.querySelector(".shown")?.innerText === "2 of 4"`)
-	tab.Open(address + "/r/0")
+	tab.Open(address + "/r/first/")
 	tab.Click(`th a[href*="sort=-id"]`)
 	tab.Wait(`location.search.includes("sort=-id")`)
 	tab.WaitReady()
@@ -257,7 +265,7 @@ func TestPrint(t *testing.T) {
 	webtest.BigRun(t, dir, 3, 1, 30)
 	address := view(t, dir)
 	tab := chromium.Tab(t)
-	for path, pages := range map[string]int{"/r/0": 1, "/r/0/i/0": 1, "/r/0/i/0/a/1": 15} {
+	for path, pages := range map[string]int{"/r/run/": 1, instanceOf("run", 0): 1, attemptOf("run", 0): 8} {
 		tab.Open(address + path)
 		if n := browsertest.Pages(tab.PDF()); n < pages {
 			t.Errorf("%s: %d pages, want at least %d", path, n, pages)
@@ -279,7 +287,7 @@ func TestAccessibleNames(t *testing.T) {
 	webtest.BigRun(t, second, 4, 2, 5)
 	address := view(t, first, second)
 	tab := chromium.Tab(t)
-	for _, path := range []string{"/", "/r/0", "/r/0/i/1", "/r/0/i/1/a/1", "/compare", "/compare/0/i/1", "/r/9"} {
+	for _, path := range []string{"/", "/r/first/", instanceOf("first", 1), attemptOf("first", 1), "/compare", "/compare/i/" + webtest.BigID(1), "/r/none/"} {
 		open(tab, address+path)
 		for _, role := range []string{"button", "link", "textbox", "searchbox", "checkbox", "combobox", "image", "navigation", "DisclosureTriangle", "dialog"} {
 			for i, node := range tab.Accessible(role) {
@@ -325,7 +333,7 @@ func TestGrowingRun(t *testing.T) {
 	write(until(40))
 	address := view(t, dir)
 	tab := chromium.Tab(t)
-	tab.Open(address + "/r/0/i/0/a/1")
+	tab.Open(address + attemptOf("run", 0))
 	tab.Wait(`document.querySelector("#steps[data-live]") && document.querySelector("#s40")`)
 	tab.Press("g")
 	for range 5 {
@@ -351,7 +359,7 @@ func TestGrowingRun(t *testing.T) {
 		t.Errorf("the page moved from %.0f to %.0f", before, after)
 	}
 	check(t, "current step", currentStep(tab), "5")
-	check(t, "outline", browsertest.Eval[bool](tab, `document.querySelector('.outline a[data-step="42"]').innerText.includes("sed -n")`), true)
+	check(t, "outline", browsertest.Eval[bool](tab, `document.querySelector('.outline a[data-step="42"]').textContent.includes("step 42 of attempt 1")`), true)
 	tab.Click(".new")
 	waitCurrent(tab, "42")
 	tab.Wait(`!document.querySelector(".new")`)

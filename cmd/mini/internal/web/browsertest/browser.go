@@ -10,7 +10,7 @@
 //
 //	func TestRunPage(t *testing.T) {
 //		tab := chromium.Tab(t)
-//		tab.Open(server.URL + "/r/0") // of a server that runs longer than the tab
+//		tab.Open(server.URL + "/r/run/") // of a server that runs longer than the tab
 //		tab.Press("j")
 //		tab.Wait(`document.activeElement.id === "i1"`)
 //	}

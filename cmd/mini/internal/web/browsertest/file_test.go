@@ -5,8 +5,6 @@ package browsertest_test
 import (
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/minibench/mini/cmd/mini/internal/web"
@@ -34,15 +32,14 @@ func writeFile(t *testing.T, o web.FileOptions, dirs ...string) string {
 // TestHostileFile opens the pages of a hostile run in one file.
 func TestHostileFile(t *testing.T) {
 	hostile, harmless := runPair(t, webtest.HostileRun), runPair(t, webtest.HarmlessRun)
-	ids, plainIDs := numbers(t, hostile[0]), numbers(t, harmless[0])
-	counts := func(dirs []string, number int) (all []map[string]int) {
+	counts := func(dirs []string) (all []map[string]int) {
 		tab := chromium.Tab(t)
 		watch(tab)
 		address := writeFile(t, web.FileOptions{}, dirs...)
 		tab.Open(address)
 		all = append(all, count(tab))
-		for _, kind := range []string{"#home", "#r0", "#compare", "#holds", "#r0/i%d", "#r0/i%d/a1"} {
-			tab.Open(address + strings.ReplaceAll(kind, "%d", strconv.Itoa(number)))
+		for _, kind := range []string{"#home", "#r/first", "#compare", "#holds", "#r/first/i/" + webtest.AllID, "#r/first/i/" + webtest.AllID + "/a/1"} {
+			tab.Open(address + kind)
 			tab.Wait(`(() => {
 				const page = document.getElementById(location.hash.slice(1)) ?? document.querySelector(".page")
 				return page.matches(".shown") && !page.querySelector(".packed")
@@ -51,7 +48,7 @@ func TestHostileFile(t *testing.T) {
 		}
 		return all
 	}
-	check(t, "elements", counts(hostile, ids[webtest.AllID]), counts(harmless, plainIDs[webtest.AllID]))
+	check(t, "elements", counts(hostile), counts(harmless))
 }
 
 // TestFile opens a file of two runs from the disk.
@@ -64,16 +61,16 @@ func TestFile(t *testing.T) {
 	tab := chromium.Tab(t)
 	tab.Open(address)
 	check(t, "first page", tab.Text(".page.shown h1"), "Compare 2 runs")
-	tab.Open(address + "#r0/i1/a1/s30") // a permalink from cold
+	tab.Open(address + "#" + attemptOf("first", 1)[1:] + "/s30") // a permalink from cold
 	waitCurrent(tab, "30")
 	check(t, "step in view", tab.InView("#s30"), true)
 	for _, tt := range []struct{ key, step string }{{"l", "31"}, {"h", "30"}, {"G", "end"}, {"g", "0"}} {
 		tab.Press(tt.key)
 		waitCurrent(tab, tt.step)
 	}
-	check(t, "address", browsertest.Eval[string](tab, "location.hash"), "#r0/i1/a1/s0")
+	check(t, "address", browsertest.Eval[string](tab, "location.hash"), "#"+attemptOf("first", 1)[1:]+"/s0")
 	tab.Press("L")
-	tab.Wait(`location.hash.startsWith("#r0/i2")`)
+	tab.Wait(`location.hash === "#` + instanceOf("first", 2)[1:] + `"`)
 	tab.Press("/") // no field here: nothing happens
 
 	tab = chromium.Tab(t) // without scripts, all but the steps is there

@@ -63,7 +63,10 @@ func count(tab *browsertest.Tab) map[string]int {
 func watch(tab *browsertest.Tab) { tab.Before(`window.pwn = () => console.error("pwn was called")`) }
 
 // kinds are the pages of an instance that has two attempts.
-var kinds = []string{"/r/0/i/%d", "/r/0/i/%d/a/1", "/r/0/i/%d/a/2", "/compare/1/i/%d"}
+var kinds = []string{"/r/first/i/%s", "/r/first/i/%s/a/1", "/r/first/i/%s/a/2", "/compare/i/%s"}
+
+// overview are the other pages.
+var overview = []string{"/", "/r/first/", "/compare", "/r/none/"}
 
 // TestHostileRun opens the pages of a run that attacks its reader. No page may run a script of the
 // run, ask another server or write to the console, which the tab checks, and all must have
@@ -73,18 +76,16 @@ func TestHostileRun(t *testing.T) {
 	address, plain := view(t, hostile...), view(t, harmless...)
 	want := map[string]map[string]int{}
 	tab := chromium.Tab(t)
-	for _, path := range []string{"/", "/r/0", "/compare", "/r/9"} {
+	for _, path := range overview {
 		open(tab, plain+path)
 		want[path] = count(tab)
 	}
-	ids := numbers(t, hostile[0])
-	plainIDs := numbers(t, harmless[0])
 	for _, kind := range kinds {
 		for _, id := range []string{webtest.ID(0), webtest.AllID} {
-			open(tab, plain+fmt.Sprintf(kind, plainIDs[id]))
+			open(tab, plain+fmt.Sprintf(kind, id))
 			waitChunks(tab)
 			want[kind+id] = count(tab)
-			if kind == "/r/0/i/%d/a/2" {
+			if kind == kinds[2] {
 				break // AllID has one attempt
 			}
 		}
@@ -93,7 +94,7 @@ func TestHostileRun(t *testing.T) {
 	t.Run("overview", func(t *testing.T) {
 		tab := chromium.Tab(t)
 		watch(tab)
-		for _, path := range []string{"/", "/r/0", "/compare", "/r/9"} {
+		for _, path := range overview {
 			open(tab, address+path)
 			check(t, path, count(tab), want[path])
 		}
@@ -104,13 +105,13 @@ func TestHostileRun(t *testing.T) {
 		small := view(t, dir)
 		tab := chromium.Tab(t)
 		watch(tab)
-		open(tab, small+"/r/0?filter=x%3C&sort=x")
+		open(tab, small+"/r/run/?filter=x%3C&sort=x")
 		want := count(tab)
 		for _, h := range webtest.Strings() {
 			if len(h.Text) > 500 {
 				continue
 			}
-			open(tab, small+"/r/0?filter="+url.QueryEscape(h.Text)+"&sort="+url.QueryEscape(h.Text))
+			open(tab, small+"/r/run/?filter="+url.QueryEscape(h.Text)+"&sort="+url.QueryEscape(h.Text))
 			check(t, h.Name, count(tab), want)
 		}
 	})
@@ -118,7 +119,7 @@ func TestHostileRun(t *testing.T) {
 		tab := chromium.Tab(t)
 		watch(tab)
 		for _, kind := range []string{kinds[0], kinds[1], kinds[3]} {
-			open(tab, address+fmt.Sprintf(kind, ids[webtest.AllID]))
+			open(tab, address+fmt.Sprintf(kind, webtest.AllID))
 			waitChunks(tab)
 			check(t, kind, count(tab), want[kind+webtest.AllID])
 		}
@@ -132,7 +133,7 @@ func TestHostileRun(t *testing.T) {
 				if kind == kinds[3] && i%4 > 0 || kind != kinds[1] && i >= markup && i%4 > 0 {
 					continue // the page has the parts of others
 				}
-				open(tab, address+fmt.Sprintf(kind, ids[webtest.ID(i)]))
+				open(tab, address+fmt.Sprintf(kind, webtest.ID(i)))
 				check(t, h.Name+" "+kind, count(tab), want[kind+webtest.ID(0)])
 				if kind == kinds[1] {
 					checkVisible(t, tab, h)
@@ -143,22 +144,22 @@ func TestHostileRun(t *testing.T) {
 	t.Run("ids", func(t *testing.T) {
 		tab := chromium.Tab(t)
 		watch(tab)
-		for id, number := range ids {
+		for _, id := range ids(t, hostile[0]) {
 			if strings.HasPrefix(id, "hostile__") || strings.HasPrefix(id, "all__") {
 				continue
 			}
-			open(tab, address+fmt.Sprintf("/r/0/i/%d", number))
-			open(tab, address+fmt.Sprintf("/r/0/i/%d/a/1", number))
-			open(tab, address+fmt.Sprintf("/compare/0/i/%d", number))
+			for _, kind := range []string{kinds[0], kinds[1], kinds[3]} {
+				open(tab, address+fmt.Sprintf(kind, url.PathEscape(id)))
+			}
 		}
-		open(tab, address+fmt.Sprintf("/r/0/i/%d/a/1", ids[webtest.NumbersID]))
+		open(tab, address+fmt.Sprintf(kinds[1], webtest.NumbersID))
 	})
 	t.Run("raw", func(t *testing.T) {
 		tab := chromium.Tab(t)
 		watch(tab)
 		for i, h := range webtest.Strings()[:markup] {
 			path := []string{"/a/1/raw/1/0", "/a/1/patch", "/log/0", "/a/1/search?q=" + url.QueryEscape(h.Text)}[i%4]
-			tab.Load(address + fmt.Sprintf("/r/0/i/%d", ids[webtest.ID(i)]) + path)
+			tab.Load(address + fmt.Sprintf(kinds[0], webtest.ID(i)) + path)
 			if n := tab.Elements(); n["script"]+n["img"]+n["iframe"]+n["form"]+n["on*"]+n["svg"] > 0 {
 				t.Errorf("%s %s: elements %v", h.Name, path, n)
 			}
@@ -169,7 +170,7 @@ func TestHostileRun(t *testing.T) {
 		tab := chromium.Tab(t)
 		tab.DisableScripts()
 		for _, kind := range []string{kinds[0], kinds[1], kinds[3]} {
-			tab.Open(address + fmt.Sprintf(kind, ids[webtest.AllID]))
+			tab.Open(address + fmt.Sprintf(kind, webtest.AllID))
 			check(t, kind+" styles", tab.Elements()["style="], 0)
 			check(t, kind+" handlers", tab.Elements()["on*"], 0)
 		}
@@ -198,18 +199,17 @@ func runPair(t *testing.T, write func(testing.TB, string)) []string {
 	return []string{first, second}
 }
 
-// numbers returns the numbers of the instances of a run.
-func numbers(t *testing.T, dir string) map[string]int {
+// ids returns the ids of the instances of a run, in the order of its page.
+func ids(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	run, err := runs.Read(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := map[string]int{}
-	for i, in := range run.Instances {
-		n[in.ID] = i
+	for _, in := range run.Instances {
+		all = append(all, in.ID)
 	}
-	return n
+	return all
 }
 
 // open opens a page, which may be one that says that there is no such page.

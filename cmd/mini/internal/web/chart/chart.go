@@ -19,18 +19,21 @@ import (
 	"github.com/minibench/mini/internal/text"
 )
 
-// CSS gives the classes of all charts their colours. Charts are made for a width
+// CSS gives the classes of all charts their colours. Those of outcomes, --resolved and so on, are
+// the page's. Charts are made for a width
 // of 360 px and more; on wide screens their text stays small.
 const CSS = `.chart{display:block;width:100%;height:auto;max-width:40rem;--c0:#0064ad;--c1:#ad5200;--c2:#00735a;--c3:#a0307a;--c4:#6554b8;--c5:#6b6600;
 --good:#1a7f37;--bad:#c4202b;--warn:#8f5f00;--weak:#5f6872}
-.chart.wide{max-width:60rem}
+.chart.wide{max-width:60rem}.chart.strip{max-width:none;height:1.4rem}
 @media (prefers-color-scheme:dark){.chart{--c0:#62b4f2;--c1:#f2a154;--c2:#41cfa1;--c3:#f291c4;--c4:#b5aaf7;--c5:#d6d05c;
 --good:#3fb950;--bad:#ff7b72;--warn:#d9a02b;--weak:#9aa4ae}}
-@media (min-width:50rem){.chart text{font-size:11px}.chart.wide text{font-size:8px}}
+@media (min-width:50rem){.chart text{font-size:11px}.chart.wide text{font-size:8px}.small .chart text{font-size:14px}}
 .chart .c0{color:var(--c0)}.chart .c1{color:var(--c1)}.chart .c2{color:var(--c2)}
 .chart .c3{color:var(--c3)}.chart .c4{color:var(--c4)}.chart .c5{color:var(--c5)}
-.chart .resolved,.chart .more{color:var(--good)}.chart .error,.chart .fewer{color:var(--bad)}
-.chart .limit,.chart .borderline{color:var(--warn)}.chart .unresolved,.chart .none,.chart .unclear,.chart .axis{color:var(--weak)}
+.chart .more{color:var(--good)}.chart .fewer,.chart .error{color:var(--bad)}.chart .borderline{color:var(--warn)}
+.chart .resolved{color:var(--resolved)}.chart .unresolved{color:var(--unresolved)}.chart .limit{color:var(--limit)}
+.chart .infra{color:var(--none)}.chart .submitted{color:var(--submitted)}.chart .none{color:var(--line)}
+.chart .unclear,.chart .axis{color:var(--weak)}.chart a:hover{opacity:.6}
 `
 
 const (
@@ -100,6 +103,18 @@ func (c *canvas) text(x, y float64, anchor, s string, limit int) {
 	c.add("</text>\n")
 }
 
+// entry writes a label and, at the right end, a note: in the same line if both have room, otherwise in
+// the next one. It returns the y of the note.
+func (c *canvas) entry(x, y float64, label, note string) float64 {
+	room := columnsIn(width - int(x))
+	c.text(x, y, "start", label, room)
+	if ansi.StringWidth(label)+ansi.StringWidth(note)+2 > room {
+		y += line
+	}
+	c.text(width, y, "end", note, room)
+	return y
+}
+
 // columnsIn returns how many columns of text have room in a width.
 func columnsIn(units int) int { return int(float64(units) / charWidth) }
 
@@ -150,6 +165,9 @@ func (c *canvas) chart(class, title string, items []string, height float64) temp
 	}
 	var s canvas
 	s.add(`<svg xmlns="http://www.w3.org/2000/svg" role="img" class="%v" viewBox="0 0 %v %v"`, class, width, height)
+	if class == stripClass {
+		s.add(` preserveAspectRatio="none"`)
+	}
 	s.add(` font-family="system-ui, sans-serif" font-size="%v" fill="currentColor">`+"\n", fontSize)
 	s.add("<title>%v</title><desc>", title)
 	for i, item := range items {

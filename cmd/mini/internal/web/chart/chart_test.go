@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/minibench/mini/cmd/mini/internal/web/chart"
+	"github.com/minibench/mini/internal/unit"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -52,7 +53,7 @@ func differences() []chart.Interval {
 }
 
 func matrix(rows, columns int) ([]string, []chart.Row) {
-	classes := []chart.Class{chart.Resolved, chart.Resolved, chart.Unresolved, chart.Limit, chart.Error, chart.None, 'x'}
+	classes := []chart.Class{chart.Resolved, chart.Resolved, chart.Unresolved, chart.Limit, chart.Infrastructure, chart.None, 'x'}
 	var names []string
 	for j := range columns {
 		names = append(names, fmt.Sprint(j+1))
@@ -110,13 +111,28 @@ func steps(n int) []chart.Step {
 	return all
 }
 
-func marks() []chart.Mark {
-	return []chart.Mark{
-		{"first command that names a file of the gold patch (seen afterwards)", 30},
-		{"first edit of one", 95},
-		{"first run of a test that must pass", 101},
-		{"submitted", 400},
+func marks() []chart.Mark { return []chart.Mark{{1, 30}, {2, 95}, {3, 101}, {4, 400}} }
+
+// spans are those of a sandbox that is ready before the first step.
+func spans() []chart.Span {
+	return []chart.Span{{"start", 0, 20}, {"scrub", 20, 1}, {"diff", 380, 2}, {"none", 3, 0}, {"unknown", nan, 1}}
+}
+
+// linked returns steps that are links.
+func linked(n int) []chart.Step {
+	all := steps(n)
+	for i := range all {
+		all[i].Link = "#"
 	}
+	return all
+}
+
+func samples(n int) []chart.Sample {
+	var all []chart.Sample
+	for i := range n {
+		all = append(all, chart.Sample{Value: float64(i * i % 97), Class: chart.Classes()[i%6]})
+	}
+	return all
 }
 
 func TestGolden(t *testing.T) {
@@ -125,15 +141,21 @@ func TestGolden(t *testing.T) {
 	spread := points(4)
 	spread[3].Cost, spread[3].CostLow, spread[3].CostHigh = 40, 33, 55
 	for name, c := range map[string]template.HTML{
-		"rates":         chart.Rates("Resolved instances", intervals(6)),
-		"differences":   chart.Differences("Differences to base", differences()),
-		"matrix":        chart.Matrix("Verdicts", names, small),
-		"matrix-large":  chart.Matrix("Verdicts", many, large),
-		"cost":          chart.CostRate("Cost and rate", points(7)),
-		"cost-log":      chart.CostRate("Cost and rate", spread),
-		"limits":        chart.ByLimit("Rate by step limit", series(4)),
-		"timeline":      chart.Timeline("Attempt 1", steps(40), marks()),
-		"timeline-long": chart.Timeline("Attempt 2", steps(2500), nil),
+		"rates":        chart.Rates("Resolved instances", intervals(6)),
+		"differences":  chart.Differences("Differences to base", differences()),
+		"matrix":       chart.Matrix("Verdicts", names, small),
+		"matrix-large": chart.Matrix("Verdicts", many, large),
+		"cost":         chart.CostRate("Cost and rate", points(7)),
+		"cost-log":     chart.CostRate("Cost and rate", spread),
+		"limits":       chart.ByLimit("Rate by step limit", series(4)),
+		"histogram":    chart.Histogram("Attempts by cost", samples(60), unit.Money),
+		"bars": chart.Bars("By repository", []chart.Bar{
+			{"a/long-name-of-a-repository", "3 of 5", []chart.Part{chart.Resolved.Part(3), chart.None.Part(2)}}, {"b", "1 of 1", []chart.Part{chart.Resolved.Part(1)}},
+		}),
+		"strip":         chart.Strip("Outcomes", []chart.Part{chart.Resolved.Part(8), chart.Unresolved.Part(2), chart.Infrastructure.Part(1)}),
+		"progress":      chart.Progress("Attempts over time", []chart.Event{{5, 'R'}, {9, 'U'}, {20, 'R'}}),
+		"timeline":      chart.Timeline("Attempt 1", steps(40), spans(), marks()),
+		"timeline-long": chart.Timeline("Attempt 2", steps(2500), nil, nil),
 	} {
 		t.Run(name, func(t *testing.T) {
 			check(t, c)
@@ -164,6 +186,7 @@ func TestEdges(t *testing.T) {
 		chart   template.HTML
 		isEmpty bool
 		has     string
+		lacks   string
 	}{
 		"rates of none":        {chart: chart.Rates("t", nil), isEmpty: true},
 		"rates not finite":     {chart: chart.Rates("t", []chart.Interval{{Value: nan}, {Value: inf}}), isEmpty: true},
@@ -182,8 +205,8 @@ func TestEdges(t *testing.T) {
 		"matrix of none":       {chart: chart.Matrix("t", names, nil), isEmpty: true},
 		"matrix of no columns": {chart: chart.Matrix("t", nil, one), isEmpty: true},
 		"matrix of one":        {chart: chart.Matrix("t", names, one), has: "R resolved 1<"},
-		"missing cells":        {chart: chart.Matrix("t", []string{"1", "2"}, []chart.Row{{Label: "a"}}), has: "- no verdict 2<"},
-		"matrix of 6,000":      {chart: chart.Matrix("t", many, tall), has: "- no verdict 1657<"},
+		"missing cells":        {chart: chart.Matrix("t", []string{"1", "2"}, []chart.Row{{Label: "a"}}), has: "- no result 2<"},
+		"matrix of 6,000":      {chart: chart.Matrix("t", many, tall), has: "- no result 1657<"},
 		"hostile matrix":       {chart: chart.Matrix(hostile, []string{hostile}, []chart.Row{{Label: hostile, Cells: []chart.Class{'"'}}}), has: "&lt;/text&gt;"},
 		"no points":            {chart: chart.CostRate("t", []chart.Point{{Cost: nan}, {Cost: inf}, {Cost: -1}}), isEmpty: true},
 		"one point":            {chart: chart.CostRate("t", points(1)), has: "40.0%, $0.20"},
@@ -195,15 +218,26 @@ func TestEdges(t *testing.T) {
 		"one limit":            {chart: chart.ByLimit("t", []chart.Series{{Label: "a", Points: []chart.LimitRate{{Steps: 1, Rate: 1, Low: nan, High: nan}}}}), has: "100.0% at 1"},
 		"200 series":           {chart: chart.ByLimit("t", series(200)), has: "model-199"},
 		"hostile series":       {chart: chart.ByLimit(hostile, []chart.Series{{Label: hostile, Points: series(1)[0].Points}}), has: "&lt;/text&gt;"},
-		"no steps":             {chart: chart.Timeline("t", []chart.Step{{Start: -1}, {Model: nan}, {Command: inf}}, marks()), isEmpty: true},
-		"step of no time":      {chart: chart.Timeline("t", []chart.Step{{}}, nil), has: ">0</text>"},
-		"unknown cost":         {chart: chart.Timeline("t", []chart.Step{{Model: 1, Cost: nan}}, nil), has: ">unknown</text>"},
-		"1,000 steps":          {chart: chart.Timeline("t", steps(1000), nil), has: "111 failed"},
-		"1,001 steps":          {chart: chart.Timeline("t", steps(1001), nil), has: "1001 steps, drawn in groups of 2"},
-		"200 marks":            {chart: chart.Timeline("t", steps(1), make([]chart.Mark, 200)), has: "200 at 0s"},
-		"late mark":            {chart: chart.Timeline("t", steps(1), []chart.Mark{{"late", 1e9}, {"never", nan}, {"early", 1}}), has: "1 at 1s: early</text>\n<text x=\"0\" y=\"254\">2 at 11574d01h: late<"},
-		"very long":            {chart: chart.Timeline("t", []chart.Step{{Start: 1e11, Model: 3}}, nil), has: "model 3s"},
-		"hostile timeline":     {chart: chart.Timeline(hostile, steps(2), []chart.Mark{{hostile, 1}}), has: "&lt;/text&gt;"},
+		"no steps":             {chart: chart.Timeline("t", []chart.Step{{Start: -1}, {Model: nan}, {Command: inf}}, nil, marks()), isEmpty: true},
+		"step of no time":      {chart: chart.Timeline("t", []chart.Step{{}}, nil, nil), has: "model 0s"},
+		"unknown cost":         {chart: chart.Timeline("t", []chart.Step{{Model: 1, Cost: nan}}, nil, nil), lacks: ">cost</text>"},
+		"scripted":             {chart: chart.Timeline("t", []chart.Step{{Model: 1}}, nil, nil), lacks: ">tokens</text>"},
+		"link":                 {chart: chart.Timeline("t", []chart.Step{{Name: "step 1", Anchor: "1", Link: `x"><b>`, Model: 1}}, nil, nil), has: `<a href="x&#34;&gt;&lt;b&gt;" data-step="1"`},
+		"too many links":       {chart: chart.Timeline("t", linked(301), nil, nil), lacks: "<a "},
+		"no samples":           {chart: chart.Histogram("t", []chart.Sample{{nan, 'R'}, {-1, 'R'}, {0, 'R'}}, unit.Money), isEmpty: true},
+		"one sample":           {chart: chart.Histogram("t", []chart.Sample{{3, 'x'}}, unit.Money), has: "from $3.00: 1"},
+		"far sample":           {chart: chart.Histogram("t", append(samples(60), chart.Sample{Value: 1e6}), unit.Seconds), has: "also 1 beyond, up to 11d13h"},
+		"no bars":              {chart: chart.Bars("t", []chart.Bar{{Label: "a", Parts: []chart.Part{{"c0", nan}}}}), isEmpty: true},
+		"hostile bars":         {chart: chart.Bars(hostile, []chart.Bar{{hostile, hostile, []chart.Part{{"c0", 1}}}}), has: "&lt;/text&gt;"},
+		"no strip":             {chart: chart.Strip("t", nil), isEmpty: true},
+		"no events":            {chart: chart.Progress("t", []chart.Event{{nan, 'R'}}), isEmpty: true},
+		"one event":            {chart: chart.Progress("t", []chart.Event{{0, 'R'}}), has: "1 ended, 1 resolved"},
+		"1,000 steps":          {chart: chart.Timeline("t", steps(1000), nil, nil), has: "111 failed"},
+		"1,001 steps":          {chart: chart.Timeline("t", steps(1001), nil, nil), has: "1001 steps, drawn in groups of 2"},
+		"200 marks":            {chart: chart.Timeline("t", steps(1), nil, make([]chart.Mark, 200)), has: "<title>t</title>"},
+		"late mark":            {chart: chart.Timeline("t", steps(1), nil, []chart.Mark{{2, 1e9}, {3, nan}, {1, 1}}), has: ">2</text>"},
+		"very long":            {chart: chart.Timeline("t", []chart.Step{{Start: 1e11, Model: 3}}, nil, nil), has: "model 3s"},
+		"hostile timeline":     {chart: chart.Timeline(hostile, steps(2), []chart.Span{{hostile, 0, 1}}, []chart.Mark{{1, 1}}), has: "&lt;/text&gt;"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.isEmpty {
@@ -215,6 +249,9 @@ func TestEdges(t *testing.T) {
 			check(t, tc.chart)
 			if !strings.Contains(string(tc.chart), tc.has) {
 				t.Errorf("%q is not in %s", tc.has, tc.chart)
+			}
+			if tc.lacks != "" && strings.Contains(string(tc.chart), tc.lacks) {
+				t.Errorf("%q is in %s", tc.lacks, tc.chart)
 			}
 		})
 	}
@@ -250,11 +287,11 @@ func check(t *testing.T, c template.HTML) {
 		if !ok {
 			continue
 		}
-		if !strings.Contains(" svg title desc g path text ", " "+start.Name.Local+" ") {
+		if !strings.Contains(" svg title desc g path text a rect ", " "+start.Name.Local+" ") {
 			t.Errorf("element %s", start.Name.Local)
 		}
 		for _, a := range start.Attr {
-			if !strings.Contains(" xmlns role class viewBox font-family font-size fill stroke stroke-width stroke-dasharray opacity text-anchor x y d ", " "+a.Name.Local+" ") {
+			if !strings.Contains(" xmlns role class viewBox font-family font-size fill stroke stroke-width stroke-dasharray opacity text-anchor x y d transform preserveAspectRatio href data-step tabindex aria-label width height ", " "+a.Name.Local+" ") {
 				t.Errorf("attribute %s", a.Name.Local)
 			}
 			limit := map[string]float64{"x": 480, "y": height}[a.Name.Local]

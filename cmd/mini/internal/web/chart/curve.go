@@ -26,7 +26,8 @@ type LimitRate struct {
 // dashes are the patterns of lines.
 var dashes = [...]string{"none", "7 4", "2 3", "10 3 2 3", "4 4", "12 5"}
 
-// ByLimit draws rates within numbers of steps as lines with bands for the intervals.
+// ByLimit draws rates within numbers of steps as lines, with a band for the intervals if there is only
+// one. A rate stays as it is until the number of steps at which the next attempt is resolved.
 func ByLimit(title string, series []Series) template.HTML {
 	var drawn []Series
 	most, highest := 0, 0.0
@@ -53,33 +54,38 @@ func ByLimit(title string, series []Series) template.HTML {
 	c.text(right, legend-2, "end", "steps", 20)
 	var items []string
 	for i, s := range drawn {
-		var curve, upper strings.Builder
-		lower, command := "", "M"
+		curve := stepLine{x: x, y: y}
+		var upper strings.Builder
+		lower := ""
 		for _, p := range s.Points {
 			at := number(x.at(float64(p.Steps)))
-			fmt.Fprintf(&curve, "%s%s %s", command, at, number(y.at(p.Rate)))
-			if finite(p.Low, p.High) {
-				fmt.Fprintf(&upper, "%s%s %s", map[bool]string{true: "M", false: "L"}[upper.Len() == 0], at, number(y.at(p.High)))
-				lower = fmt.Sprintf("L%s %s", at, number(y.at(p.Low))) + lower
+			curve.to(float64(p.Steps), p.Rate)
+			if !finite(p.Low, p.High) {
+				continue
 			}
-			command = "L"
+			if upper.Len() == 0 {
+				fmt.Fprintf(&upper, "M%s %s", at, number(y.at(p.High)))
+				lower = fmt.Sprintf("V%sH%sz", number(y.at(p.Low)), at)
+				continue
+			}
+			fmt.Fprintf(&upper, "H%sV%s", at, number(y.at(p.High)))
+			lower = fmt.Sprintf("V%sH%s", number(y.at(p.Low)), at) + lower
 		}
-		if upper.Len() > 0 {
+		if upper.Len() > 0 && len(drawn) == 1 {
 			c.add(`<g opacity="0.15">`)
-			c.path(colour(i), 0, upper.String()+lower+"z")
+			c.path(colour(i), 0, upper.String()+lower)
 			c.add("</g>\n")
 		}
 		last := s.Points[len(s.Points)-1]
 		legend += 1.1 * line
 		c.add(`<g stroke-dasharray="%v">`, dashes[(i+i/len(dashes))%len(dashes)])
-		c.path(colour(i), 2, curve.String()+fmt.Sprintf("M0 %sh40", number(legend-5)))
+		c.path(colour(i), 2, curve.d.String()+fmt.Sprintf("M0 %sh40", number(legend-5)))
 		c.add("</g>\n")
 		shape := shapes[i%len(shapes)]
 		c.mark(colour(i), shape, x.at(float64(last.Steps)), y.at(last.Rate), false)
 		c.mark(colour(i), shape, 20, legend-5, false)
 		numbers := fmt.Sprintf("%s at %d", unit.Percent(last.Rate), last.Steps)
-		c.text(48, legend, "start", s.Label, columnsIn(width-48)-len(numbers)-1)
-		c.text(width, legend, "end", numbers, 30)
+		legend = c.entry(48, legend, s.Label, numbers)
 		items = append(items, s.Label+": "+numbers)
 	}
 	return c.chart("chart", title, items, legend+line/2)

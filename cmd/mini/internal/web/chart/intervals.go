@@ -5,8 +5,6 @@ import (
 	"html/template"
 	"math"
 
-	"github.com/charmbracelet/x/ansi"
-
 	"github.com/minibench/mini/internal/unit"
 )
 
@@ -86,8 +84,7 @@ func intervals(title string, rows []Interval, s scale, ticks []float64, tick fun
 			shown += ", " + v.Note
 		}
 		items = append(items, v.Label+": "+shown)
-		c.text(0, y+fontSize, "start", v.Label, columnsIn(width)-ansi.StringWidth(shown)-2)
-		c.text(width, y+fontSize, "end", shown, columnsIn(width)-10)
+		y = c.entry(0, y+fontSize, v.Label, shown) - fontSize
 		class, shape := style(v)
 		at := y + 1.6*line
 		c.grid(s, ticks, y+1.1*line, y+rowHeight)

@@ -15,12 +15,38 @@ type Class byte
 
 // The classes.
 const (
-	Resolved   Class = 'R'
-	Unresolved Class = 'U'
-	Limit      Class = 'L' // not resolved, and ended by a limit
-	Error      Class = 'E'
-	None       Class = '-' // no attempt, or no verdict
+	Resolved       Class = 'R'
+	Unresolved     Class = 'U'
+	Limit          Class = 'L' // not resolved, and ended by a limit
+	Infrastructure Class = 'I' // the provider, the machine or mini failed, not the agent
+	Submitted      Class = 'S' // not evaluated
+	None           Class = '-' // no attempt, or no verdict
 )
+
+// Classes returns all classes, in the order in which charts draw them.
+func Classes() (all []Class) {
+	for _, c := range cells {
+		all = append(all, c.class)
+	}
+	return all
+}
+
+// Name returns the class in words.
+func (c Class) Name() string { return c.look().name }
+
+// Part returns a part of a bar for attempts of the class.
+func (c Class) Part(size float64) Part {
+	return Part{Style: c.look().style, Size: size}
+}
+
+func (c Class) look() *look {
+	for i := range cells {
+		if cells[i].class == c {
+			return &cells[i]
+		}
+	}
+	return &cells[len(cells)-1]
+}
 
 // Row is an instance with the classes of its attempts.
 type Row struct {
@@ -28,19 +54,22 @@ type Row struct {
 	Cells []Class // one for each column
 }
 
-// cells lists the classes as they are drawn: shapes in a square of eight units that
-// end where they begin.
-var cells = [...]struct {
+// look is how a class is drawn.
+type look struct {
 	class       Class
 	name, style string
 	stroke      float64
-	shape       string
-}{
+	shape       string // in a square of eight units; it ends where it begins
+}
+
+// cells lists the classes in the order of legends.
+var cells = [...]look{
 	{Resolved, "resolved", "resolved", 0, "h8v8h-8z"},
 	{Unresolved, "unresolved", "unresolved", 1.2, "m1 1h6v6h-6zm-1-1"},
 	{Limit, "limit", "limit", 0, "v8h8z"},
-	{Error, "error", "error", 1.6, "m1 1 6 6m-6 0 6-6m-7-1"},
-	{None, "no verdict", "none", 1.6, "m2 4h4m-6-4"},
+	{Infrastructure, "infrastructure failed", "infra", 1.6, "m1 1 6 6m-6 0 6-6m-7-1"},
+	{Submitted, "not evaluated", "submitted", 1.2, "m4 1 3 6h-6zm-4-1"},
+	{None, "no result", "none", 1.6, "m2 4h4m-6-4"},
 }
 
 // Matrix draws the class of each attempt: a line for each instance, or, from 41
@@ -91,52 +120,67 @@ func Matrix(title string, columns []string, rows []Row) template.HTML {
 // class returns the class in a column.
 func (r Row) class(column int) Class {
 	if column < len(r.Cells) {
-		for _, cell := range cells {
-			if cell.class == r.Cells[column] {
-				return cell.class
-			}
-		}
+		return r.Cells[column].look().class
 	}
 	return None
 }
 
-// lines writes the labels of a line for each instance. It returns the place of a
-// cell, and the height.
+// lines writes the labels of a line for each instance, and the names of the columns at a slant
+// above them. It returns the place of a cell, and the height.
 func (c *canvas) lines(columns []string, rows []Row) (at func(row, column int) (x, y int), height float64) {
-	const step = 22
+	const step, slant = 22, 0.7 // height of a name for its length
 	longest := 0
 	for _, row := range rows {
 		longest = max(longest, ansi.StringWidth(text.Printable(text.ClipRunes(row.Label, 100))))
 	}
 	left := min(width-step*len(columns), int(charWidth*float64(longest))+step)
+	head := 1
+	for _, column := range columns {
+		head = max(head, min(ansi.StringWidth(text.Printable(text.ClipRunes(column, 100))), maxColumnName))
+	}
+	top := line + int(slant*charWidth*float64(head))
 	for j, column := range columns {
-		c.text(float64(left+step*j)+4, fontSize, "middle", column, 2)
+		if j > 0 && column == columns[j-1] {
+			continue // a further attempt of the same run
+		}
+		x := left + step*j + 8
+		c.add(`<g transform="rotate(-45 %v %v)">`, x, top)
+		c.text(float64(x), float64(top), "start", column, maxColumnName)
+		c.add("</g>\n")
 	}
 	for i, row := range rows {
-		c.text(0, float64(line*(i+2))-5, "start", row.Label, columnsIn(left)-1)
+		c.text(0, float64(top+line*(i+1))-5, "start", row.Label, columnsIn(left)-1)
 	}
-	at = func(row, column int) (x, y int) { return left + step*column, line*(row+1) + 6 }
-	return at, float64(line*(len(rows)+1)) + 14
+	at = func(row, column int) (x, y int) { return left + step*column, top + line*row + 6 }
+	return at, float64(top+line*len(rows)) + 14
 }
+
+// maxColumnName is the length up to which the name of a column is not cut.
+const maxColumnName = 30
 
 // bands is like lines with a column for each instance. The label of a band is that
 // of its first instance.
 func (c *canvas) bands(columns []string, rows []Row) (at func(row, column int) (x, y int), height float64) {
-	const perBand, step = 40, 10
+	const perBand, step = 30, 10
 	const left = width - perBand*step
-	bandHeight := step*len(columns) + line + 8
+	lineStep := step
+	for j := range columns {
+		if j > 0 && columns[j] != columns[j-1] && (j == 1 || columns[j-1] != columns[j-2]) {
+			lineStep = fontSize // the names of single lines need their height
+		}
+	}
+	bandHeight := lineStep*len(columns) + line + 8
 	for first := 0; first < len(rows); first += perBand {
 		y := first / perBand * bandHeight
-		c.text(left, float64(y)+fontSize, "start", fmt.Sprintf("%d: %s", first+1, rows[first].Label), 45)
+		c.text(left, float64(y)+fontSize, "start", fmt.Sprintf("%d: %s", first+1, rows[first].Label), columnsIn(width-left))
 		for j, column := range columns {
-			// Two lines of cells are higher than a line of text.
-			if len(columns) == 1 || j%2 == 0 {
-				c.text(left-8, float64(y+line+step*j)+10, "end", column, 8)
+			if j == 0 || column != columns[j-1] {
+				c.text(left-8, float64(y+line+lineStep*j)+10, "end", column, columnsIn(left-8))
 			}
 		}
 	}
 	at = func(row, column int) (x, y int) {
-		return left + step*(row%perBand), row/perBand*bandHeight + line + step*column + 1
+		return left + step*(row%perBand), row/perBand*bandHeight + line + lineStep*column + 1
 	}
 	return at, float64((len(rows)+perBand-1)/perBand*bandHeight) + 4
 }

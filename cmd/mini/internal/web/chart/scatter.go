@@ -48,8 +48,8 @@ func CostRate(title string, points []Point) template.HTML {
 		costs = append(costs, p.Cost, p.CostLow, p.CostHigh)
 		means = append(means, p.Cost)
 	}
-	low, high := span(rates...)
-	y, yTicks := newScale(max(low, 0), min(high, 1), plotBottom, plotTop, 5)
+	_, high := span(rates...)
+	y, yTicks := newScale(0, min(high, 1), plotBottom, plotTop, 5)
 	_, high = span(costs...)
 	x, xTicks := newScale(0, high, plotLeft, right, 4)
 	label := "cost per instance"
@@ -59,7 +59,7 @@ func CostRate(title string, points []Point) template.HTML {
 	}
 	var c canvas
 	c.vertical(y, yTicks, plotLeft)
-	c.horizontal(x, xTicks, plotTop, plotBottom, unit.Money)
+	c.horizontal(x, xTicks, plotTop, plotBottom, unit.MoneyColumn(xTicks[min(1, len(xTicks)-1)]))
 	c.frontier(points, x, y)
 	var placed [][2]float64
 	for _, p := range points {
@@ -87,8 +87,7 @@ func CostRate(title string, points []Point) template.HTML {
 		c.mark(colour(i), shapes[i%len(shapes)], 36, legend-5, !p.Frontier)
 		c.text(26, legend, "end", strconv.Itoa(i+1), 4)
 		numbers := unit.Percent(p.Rate) + ", " + unit.Money(p.Cost)
-		c.text(48, legend, "start", p.Label, columnsIn(width-48)-len(numbers)-1)
-		c.text(width, legend, "end", numbers, 30)
+		legend = c.entry(48, legend, p.Label, numbers)
 		items = append(items, p.Label+": "+numbers)
 	}
 	c.text(48, legend+1.1*line, "start", "filled: best value; hollow: another run is better", 50)

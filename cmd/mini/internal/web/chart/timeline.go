@@ -13,6 +13,9 @@ import (
 
 // Step is a step of an attempt. Times are in seconds.
 type Step struct {
+	Name           string  // for people, such as "step 3"
+	Anchor         string  // name of the step in Link
+	Link           string  // address; "" for none
 	Start          float64 // since the start of the attempt
 	Model, Command float64 // durations, one after the other
 	Tokens         float64 // of this step
@@ -20,21 +23,32 @@ type Step struct {
 	Failed         bool    // the command failed
 }
 
-// Mark is an event with a name, such as the first edit.
-type Mark struct {
-	Label string
-	At    float64 // seconds since the start of the attempt
+// Span is a time in which mini worked on the sandbox, such as its start.
+type Span struct {
+	Name           string
+	Start, Seconds float64
 }
 
-// maxBars is the number of steps up to which each has bars of its own.
-const maxBars = 1000
+// Mark is an event, such as the first edit. Number is its number in the list of the page.
+type Mark struct {
+	Number int
+	At     float64 // seconds since the start of the attempt
+}
 
-// Timeline draws when an attempt waited for the model and when its commands ran,
-// with tokens and cost below. More than 1,000 steps are drawn in groups.
-func Timeline(title string, steps []Step, marks []Mark) template.HTML {
+// Limits of a timeline.
+const (
+	maxBars  = 1000 // steps up to which each has bars of its own
+	maxLinks = 300  // steps up to which each is a link
+)
+
+// Timeline draws when mini worked on the sandbox, the attempt waited for the model and its commands
+// ran, with tokens and cost below as far as they are known. More than 1,000 steps are drawn in
+// groups.
+func Timeline(title string, steps []Step, spans []Span, marks []Mark) template.HTML {
 	steps = slices.DeleteFunc(slices.Clone(steps), func(s Step) bool {
 		return !finite(s.Start, s.Model, s.Command, s.Tokens) || min(s.Start, s.Model, s.Command) < 0
 	})
+	spans = slices.DeleteFunc(slices.Clone(spans), func(s Span) bool { return !finite(s.Start, s.Seconds) || s.Start < 0 || s.Seconds <= 0 })
 	if len(steps) == 0 {
 		return ""
 	}
@@ -46,54 +60,90 @@ func Timeline(title string, steps []Step, marks []Mark) template.HTML {
 	for _, s := range steps {
 		end = max(end, s.Start+s.Model+s.Command)
 	}
-	const left, modelLane, commandLane, tokenLane, costLane = 84, 36, 60, 130, 174
+	for _, s := range spans {
+		end = max(end, s.Start+s.Seconds)
+	}
+	const left, sandboxLane, modelLane, commandLane = 84, 36, 58, 80
 	x := scale{low: 0, high: max(end, 1), start: left, end: right}
-	var model, command, failed strings.Builder
+	var sandbox, model, command, failed strings.Builder
 	var modelTime, commandTime float64
 	failures := 0
+	for _, s := range spans {
+		bar(&sandbox, x, s.Start, s.Seconds, sandboxLane)
+	}
 	for _, s := range steps {
 		bar(&model, x, s.Start, s.Model, modelLane)
 		bar(&command, x, s.Start+s.Model, s.Command, commandLane)
 		modelTime, commandTime = modelTime+s.Model, commandTime+s.Command
 		if s.Failed && size == 1 {
 			failures++
-			fmt.Fprintf(&failed, "M%s %dv6", number(x.at(s.Start+s.Model)), commandLane+11)
+			fmt.Fprintf(&failed, "M%s %dv6", number(x.at(s.Start+s.Model)), commandLane+10)
 		}
 	}
+	sums := []running{
+		{"c2", "tokens", func(s Step) float64 { return s.Tokens }, func(n float64) string { return unit.Count(int64(n)) }},
+		{"c3", "cost", func(s Step) float64 { return s.Cost }, unit.Money},
+	}
+	sums = slices.DeleteFunc(sums, func(r running) bool { return !r.isKnown(steps) })
+	bottom := commandLane + 18 + 44*len(sums)
 	var c canvas
-	c.horizontal(x, timeTicks(x.high), 24, costLane, unit.Seconds)
+	c.horizontal(x, timeTicks(x.high), 24, float64(bottom), unit.Seconds)
+	c.text(0, sandboxLane+5, "start", "sandbox", 9)
 	c.text(0, modelLane+5, "start", "model", 9)
 	c.text(0, commandLane+5, "start", "command", 9)
-	c.path("c0", 18, model.String())
-	c.path("c1", 18, command.String())
+	c.path("c4", 16, sandbox.String())
+	c.path("c0", 16, model.String())
+	c.path("c1", 16, command.String())
 	c.path("error", 1.5, failed.String())
-	c.sum("c2", "tokens", steps, x, tokenLane, func(s Step) float64 { return s.Tokens }, func(n float64) string { return unit.Count(int64(n)) })
-	c.sum("c3", "cost", steps, x, costLane, func(s Step) float64 { return s.Cost }, unit.Money)
+	for i, r := range sums {
+		c.running(r, steps, x, float64(commandLane+18+44*(i+1)))
+	}
+	c.links(steps, x, modelLane-9, commandLane+9)
 	free := 0.0
-	for i, m := range marks {
+	for _, m := range marks {
 		at := x.at(m.At)
 		free = min(max(at, free), width-charWidth)
-		c.text(free, fontSize-1, "middle", strconv.Itoa(i+1), 4)
-		c.path("axis", 1, fmt.Sprintf("M%s 16L%s 24V%d", number(free), number(at), costLane))
+		c.text(free, fontSize-1, "middle", strconv.Itoa(m.Number), 4)
+		c.path("axis", 1, fmt.Sprintf("M%s 16L%s 24V%d", number(free), number(at), bottom))
 		free += 1.5 * charWidth
 	}
 
-	items := []string{fmt.Sprintf("model %s, command %s of %s", unit.Seconds(modelTime), unit.Seconds(commandTime), unit.Seconds(end))}
+	var parts []string
+	for _, s := range spans {
+		parts = append(parts, s.Name+" "+unit.Seconds(s.Seconds))
+	}
+	items := []string{fmt.Sprintf("model %s, commands %s of %s", unit.Seconds(modelTime), unit.Seconds(commandTime), unit.Seconds(end))}
+	if len(parts) > 0 {
+		items = append(items, "sandbox: "+strings.Join(parts, ", "))
+	}
 	if failures > 0 {
-		items = append(items, fmt.Sprintf("lines below the commands: %d failed", failures))
+		items = append(items, fmt.Sprintf("red lines below the commands: %d failed", failures))
 	}
 	if size > 1 {
 		items = append(items, fmt.Sprintf("%d steps, drawn in groups of %d", count, size))
 	}
-	for i, m := range marks {
-		items = append(items, fmt.Sprintf("%d at %s: %s", i+1, unit.Seconds(m.At), m.Label))
-	}
-	y := float64(costLane + line)
+	y := float64(bottom + line)
 	for _, item := range items {
 		y += line
 		c.text(0, y, "start", item, columnsIn(width))
 	}
 	return c.chart("chart wide", title, items, y+8)
+}
+
+// links covers the bars of each step with a link to it.
+func (c *canvas) links(steps []Step, x scale, top, bottom int) {
+	if len(steps) > maxLinks {
+		return
+	}
+	for _, s := range steps {
+		if s.Link == "" {
+			continue
+		}
+		at := x.at(s.Start)
+		c.add(`<a href="%v" data-step="%v" tabindex="-1" aria-label="%v"><rect x="%v" y="%v" width="%v" height="%v" fill="transparent"><title>%v: model %v, commands %v</title></rect></a>`+"\n",
+			s.Link, s.Anchor, s.Name, at, top, max(x.at(s.Start+s.Model+s.Command)-at, 1), bottom-top,
+			s.Name, unit.Seconds(s.Model), unit.Seconds(s.Command))
+	}
 }
 
 // grouped adds up steps if there are more than maxBars. It returns the size of the
@@ -129,33 +179,38 @@ func bar(b *strings.Builder, x scale, start, seconds, lane float64) {
 	}
 }
 
-// sum draws a running sum above y. It leaves out values that are unknown.
-func (c *canvas) sum(
-	class, name string, steps []Step, x scale, y float64, value func(Step) float64, format func(float64) string,
-) {
+// running is a sum that grows with the steps.
+type running struct {
+	class, name string
+	value       func(Step) float64
+	format      func(float64) string
+}
+
+// isKnown reports whether a step has a value that is not 0.
+func (r running) isKnown(steps []Step) bool {
+	return slices.ContainsFunc(steps, func(s Step) bool { return finite(r.value(s)) && r.value(s) > 0 })
+}
+
+// running draws a sum above y, which grows when the model has replied. It leaves out values that are
+// unknown.
+func (c *canvas) running(r running, all []Step, x scale, y float64) {
 	total := 0.0
-	sums := make([]float64, len(steps))
-	known := false
-	for i, s := range steps {
-		if v := value(s); finite(v) {
+	for _, s := range all {
+		if v := r.value(s); finite(v) {
 			total += max(v, 0)
-			known = true
 		}
-		sums[i] = total
 	}
-	c.text(0, y-18, "start", name, 9)
-	if !known {
-		c.text(0, y-1, "start", "unknown", 9)
-		return
+	line := stepLine{x: x, y: scale{low: 0, high: total, start: y, end: y - 30}}
+	sum := 0.0
+	for _, s := range all {
+		if v := r.value(s); finite(v) {
+			sum += max(v, 0)
+			line.to(s.Start+s.Model, sum)
+		}
 	}
-	c.text(0, y-1, "start", format(total), 9)
-	up := scale{low: 0, high: max(total, 1e-9), start: y, end: y - 34}
-	var d strings.Builder
-	fmt.Fprintf(&d, "M%s %s", number(x.start), number(y))
-	for i, s := range steps {
-		fmt.Fprintf(&d, "L%s %s", number(x.at(s.Start+s.Model)), number(up.at(sums[i])))
-	}
-	c.path(class, 2, d.String())
+	c.text(0, y-16, "start", r.name, 9)
+	c.text(0, y, "start", r.format(total), 9)
+	c.path(r.class, 2, line.d.String()+fmt.Sprintf("H%d", right))
 }
 
 // timeTicks returns the ticks of an axis of seconds.

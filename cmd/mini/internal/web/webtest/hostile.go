@@ -12,6 +12,7 @@ import (
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/runner/grade/tampering"
+	"github.com/minibench/mini/runner/labels"
 	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
@@ -78,6 +79,7 @@ func write(tb testing.TB, dir string, texts []Hostile, ids, resultIDs []string) 
 		r.addVerdict(verdict{id: id, patch: patch, class: verdicts.Resolved})
 		r.add(id, j)
 	}
+	r.addNotes(texts)
 	r.addTogether(texts)
 	r.addNumbers()
 	r.check(r.importer.Close())
@@ -138,6 +140,17 @@ func hostileVerdict(id, patch, log string, names ...string) verdict {
 		v.flags = append(v.flags, tampering.Finding{Flag: tampering.Flag(short), File: short, Detail: short})
 	}
 	return v
+}
+
+// addNotes gives the instances labels, and the texts as notes, as the author of a run can do by hand.
+func (r *runFolder) addNotes(texts []Hostile) {
+	words, notes := map[string][]string{}, map[string]string{}
+	for i, h := range texts {
+		words[ID(i)], notes[ID(i)] = []string{"flaky"}, text.Clip(h.Text, maxShort)
+	}
+	data, err := text.JSON(map[string]any{"format": labels.Format, "labels": words, "notes": notes})
+	r.check(err)
+	r.check(r.folder.Root.WriteFile(filepath.Join(r.dir, datasets.LabelsFile), data))
 }
 
 // addNumbers adds an attempt with numbers and times that no run has.
