@@ -1,5 +1,6 @@
 // Package markdown finds the marks of Markdown in untrusted text, a line at a time and in linear
-// time: fences, headings, items of lists, code between backquotes and emphasis. It renders nothing.
+// time: fences, headings, items of lists, quotes, rows of tables, code between backquotes, links and
+// emphasis. It renders nothing.
 //
 //	var s markdown.Scanner
 //	for line := range strings.SplitSeq(reply, "\n") {
@@ -20,6 +21,9 @@ const (
 	Item         // of a list
 	Fence        // the first or the last line of a code block
 	Code         // a line of a code block
+	Quote        // begins with >
+	Row          // of a table: begins with |
+	Rule         // a horizontal line
 )
 
 // Scanner says what lines are. The zero value is at the start of a text.
@@ -41,8 +45,16 @@ func (s *Scanner) Line(line string) Kind {
 		return Fence
 	case isHeading(line):
 		return Heading
+	case isRule(line):
+		return Rule
 	case ItemIndent(line) > 0:
 		return Item
+	}
+	switch trimmed := strings.TrimLeft(line, " "); {
+	case strings.HasPrefix(trimmed, ">"):
+		return Quote
+	case strings.HasPrefix(trimmed, "|"):
+		return Row
 	}
 	return Text
 }
@@ -72,6 +84,40 @@ func fenceOf(line string) (run, info string) {
 	}
 	info = strings.TrimLeft(line, line[:1])
 	return line[:len(line)-len(info)], info
+}
+
+// isRule reports whether a line is three or more of the same sign.
+func isRule(line string) bool {
+	line = strings.ReplaceAll(line, " ", "")
+	return len(line) >= 3 && strings.IndexByte("-*_", line[0]) >= 0 && strings.Trim(line, line[:1]) == ""
+}
+
+// Cells returns the cells of a row of a table, without the white space around them.
+func Cells(row string) (cells []string) {
+	row = strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(row), "|"), "|")
+	codes := CodeSpans(row)
+	start := 0
+	for i := 0; i < len(row); i++ {
+		switch {
+		case len(codes) > 0 && codes[0].Start == i:
+			i, codes = codes[0].End-1, codes[1:]
+		case row[i] == '\\':
+			i++
+		case row[i] == '|':
+			cells, start = append(cells, strings.TrimSpace(row[start:i])), i+1
+		}
+	}
+	return append(cells, strings.TrimSpace(row[start:]))
+}
+
+// IsDelimiter reports whether the cells are those of the line below the head of a table.
+func IsDelimiter(cells []string) bool {
+	for _, c := range cells {
+		if strings.Trim(c, "-:") != "" || !strings.Contains(c, "-") {
+			return false
+		}
+	}
+	return len(cells) > 0
 }
 
 func isHeading(line string) bool {

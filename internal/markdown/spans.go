@@ -2,6 +2,7 @@ package markdown
 
 import (
 	"slices"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -14,25 +15,25 @@ const (
 	CodeSpan Style = iota // between runs of backquotes of equal length
 	Bold                  // between two asterisks
 	Italic                // between single asterisks
+	Link                  // [text](address)
 )
 
-// Span is a part of a line with its marks: line[Start:End].
+// Span is a part of a line with its marks: line[Start:End]. The text between the marks is
+// line[TextStart:TextEnd]. The address of a link is line[TextEnd+2:End-1].
 type Span struct {
-	Start, End int
-	Style      Style
+	Start, End         int
+	TextStart, TextEnd int
+	Style              Style
 }
 
-// Spans returns the spans of a line, in order and without overlaps. Underscores mark nothing, since
-// they are part of names.
+// Spans returns the spans of a line, ordered by Start. Spans of emphasis may contain others. No two
+// spans overlap otherwise. Underscores mark nothing, since they are part of names.
 func Spans(line string) []Span {
 	spans := CodeSpans(line)
-	start := 0
-	for _, code := range slices.Clone(spans) {
-		spans = append(spans, emphasis(line, start, code.Start)...)
-		start = code.End
-	}
-	spans = append(spans, emphasis(line, start, len(line))...)
+	spans = append(spans, links(line, spans)...)
 	slices.SortFunc(spans, func(a, b Span) int { return a.Start - b.Start })
+	spans = append(spans, emphasis(line, spans)...)
+	slices.SortStableFunc(spans, func(a, b Span) int { return a.Start - b.Start })
 	return spans
 }
 
@@ -60,23 +61,52 @@ func CodeSpans(line string) (spans []Span) {
 	}
 	for i := 0; i < len(runs); i++ {
 		if next := runs[i].next; next >= 0 {
-			spans = append(spans, Span{runs[i].start, runs[next].end, CodeSpan})
+			spans = append(spans, Span{runs[i].start, runs[next].end, runs[i].end, runs[next].start, CodeSpan})
 			i = next
 		}
 	}
 	return spans
 }
 
-// emphasis returns the bold and italic spans of line[from:to], which has no code.
-func emphasis(line string, from, to int) (spans []Span) {
+// links returns the links outside of code.
+func links(line string, codes []Span) (spans []Span) {
+	open := -1 // the last opening bracket
+	for i := 0; i < len(line); i++ {
+		if len(codes) > 0 && codes[0].Start == i {
+			i, codes, open = codes[0].End-1, codes[1:], -1
+			continue
+		}
+		switch line[i] {
+		case '[':
+			open = i
+		case ']':
+			if open >= 0 && strings.HasPrefix(line[i+1:], "(") {
+				n := strings.IndexAny(line[i+2:], " ()`")
+				if n > 0 && line[i+2+n] == ')' && i > open+1 {
+					spans = append(spans, Span{open, i + n + 3, open + 1, i, Link})
+					i += n + 2
+				}
+			}
+			open = -1
+		}
+	}
+	return spans
+}
+
+// emphasis returns the bold and italic spans outside of inner spans.
+func emphasis(line string, inner []Span) (spans []Span) {
 	opened := [3]int{-1, -1, -1} // start of the last run that may open a span, by its length
-	for i := from; i < to; {
+	for i := 0; i < len(line); {
+		if len(inner) > 0 && inner[0].Start == i {
+			i, inner = inner[0].End, inner[1:]
+			continue
+		}
 		if line[i] != '*' {
 			i++
 			continue
 		}
 		start := i
-		for i < to && line[i] == '*' {
+		for i < len(line) && line[i] == '*' {
 			i++
 		}
 		n := i - start
@@ -88,7 +118,7 @@ func emphasis(line string, from, to int) (spans []Span) {
 		style := map[int]Style{1: Italic, 2: Bold}[n]
 		switch {
 		case opened[n] >= 0 && !isBlank(before, start > 0) && !isWord(after):
-			spans = append(spans, Span{opened[n], i, style})
+			spans = append(spans, Span{opened[n], i, opened[n] + n, start, style})
 			opened = [3]int{-1, -1, -1}
 		case !isBlank(after, i < len(line)) && !isWord(before):
 			opened[n] = start

@@ -91,7 +91,7 @@ func TestSessionKeepsOrUndoes(t *testing.T) {
 		{"Ctrl-C twice keeps", nil, []step{{askNext, keyCtrlC}, {"Press Ctrl-C again", ""}, {askNext, keyCtrlC}}, 0, "one\ntwo\n", "new\n", "The changes are kept"},
 		{"shown before the end", nil, []step{{askNext, "/d\r"}, {"+two", ""}, {askNext, keyEnter}}, 0, "one\ntwo\n", "new\n", "2 files changed"},
 		{"not undone after all", nil, []step{{askNext, "/undo\r"}, {askUndo, keyEnter}, {"Nothing was undone", ""}, {askNext, keyEnter}}, 0, "one\ntwo\n", "new\n", "Nothing was undone"},
-		{"kept at a limit", []string{"-c", "agent.step_limit=1"}, []step{{askLimit, keyEnter}}, 0, "one\ntwo\n", "new\n", "run mini --continue and enter /undo"},
+		{"kept at a limit", []string{"-c", "agent.step_limit=1"}, []step{{askLimit, keyEnter}}, 0, "one\ntwo\n", "new\n", "--continue and enter /undo"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -285,7 +285,7 @@ func TestContinueKnowsTheChanges(t *testing.T) {
 	s := newSessionTest(t)
 	p := s.session(s.args([]string{"echo two >> file; echo new > new", submitCommand}, "-t", "the first task")...)
 	p.play(step{askConfirm, keyEnter}, step{askConfirm, keyCtrlD})
-	p.expect("run mini --continue and enter /undo")
+	p.expect("--continue and enter /undo")
 	p.checkExit(130)
 
 	p = s.session(s.args([]string{"never", "never", submitCommand}, "--continue")...)
@@ -357,7 +357,7 @@ func TestContinueKeepsSettings(t *testing.T) {
 	p.play(step{askNext, keyEnter})
 	p.checkExit(0)
 	p = s.session(s.args([]string{"", "echo a", submitCommand}, "--continue", "--plain", "-c", "agent.cost_limit=2")...)
-	p.play(step{"not restored, so pass them again: policy.default, policy.whitelist_actions", ""}, step{"What comes next?", "more\r"}, step{"confirm | scripted | step 2 of 7 | $0.00 of $2.00", ""},
+	p.play(step{"policy.default, policy.whitelist_actions", ""}, step{"What comes next?", "more\r"}, step{"confirm | scripted | step 2 of 7 | $0.00 of $2.00", ""},
 		step{askConfirm, keyEnter}, step{askConfirm, keyEnter}, step{askNext, keyEnter})
 	p.checkExit(0)
 	if got := conversationText(s.records()); !strings.Contains(got, "OWN a") {
@@ -405,7 +405,7 @@ func TestSessionStreams(t *testing.T) {
 			case <-r.Context().Done():
 			}
 		}
-		piece("reasoning_content", "let me see")
+		piece("reasoning_content", "let me see ")
 		piece("content", "I know \x1b[31mred\x1b]0;title\a")
 		piece("content", " what to do.\n\n```bash\n"+submitCommand+"\n```\n")
 		_, _ = fmt.Fprint(w, "data: {\"id\":\"1\",\"object\":\"chat.completion.chunk\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n",

@@ -57,7 +57,7 @@ func TestTransitions(t *testing.T) {
 				{askCommand, "/y\r"},
 				{"Switched to", ""},
 				{askNext, " !false\r"},
-				{"exit code 1", ""},
+				{"exit 1", ""},
 				{askNext, "more\r"},
 				{askNext, keyEnter},
 			},

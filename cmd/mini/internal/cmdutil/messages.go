@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/charmbracelet/x/ansi"
+	"golang.org/x/term"
 
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/internal/text"
@@ -35,7 +36,10 @@ func (m *Messages) Write(p []byte) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.divert == nil {
-		return m.W.Write(p)
+		if _, err := io.WriteString(m.W, m.wrap(string(p))); err != nil {
+			return 0, err
+		}
+		return len(p), nil
 	}
 	if m.hold {
 		m.held.Write(p) // such lines are few, so MaxHeldLines does not apply
@@ -45,6 +49,51 @@ func (m *Messages) Write(p []byte) (int, error) {
 	}
 	return len(p), nil
 }
+
+// wrap breaks mini's own lines between words if they are longer than a row of the terminal.
+func (m *Messages) wrap(text string) string {
+	f := m.File()
+	if f == nil {
+		return text
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil || width < minWidth {
+		return text
+	}
+	const indent = "      " // of the further lines of FormatNote
+	var b strings.Builder
+	isOwn := false
+	for line := range strings.Lines(text) {
+		isFurther := isOwn && strings.HasPrefix(line, indent)
+		isOwn = isFurther || strings.HasPrefix(line, "mini: ") || strings.HasPrefix(line, "run mini ")
+		if !isOwn || ansi.StringWidth(line) <= width {
+			b.WriteString(line)
+			continue
+		}
+		used := 0
+		if isFurther {
+			used, _ = b.WriteString(indent[1:])
+		}
+		for i, word := range strings.Fields(line) {
+			switch n := ansi.StringWidth(word); {
+			case used+1+n > width && n <= width && i > 0:
+				used = n
+				b.WriteString("\n" + word)
+			case i == 0 && !isFurther:
+				used = n
+				b.WriteString(word)
+			default:
+				used += 1 + n
+				b.WriteString(" " + word)
+			}
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// minWidth is the width of a terminal, in columns, from which on lines are wrapped between words.
+const minWidth = 20
 
 // File returns the underlying file, or nil.
 func (m *Messages) File() *os.File {

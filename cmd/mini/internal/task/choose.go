@@ -100,7 +100,7 @@ func numberedLines(list, some []sessions.Stored) []string {
 // askForSession returns the session that the user chooses.
 func askForSession(ctx context.Context, a *app.App, list []sessions.Stored) (chosen sessions.Stored, err error) {
 	err = config.WithPrompter(a, func(p *ask.Prompter) error {
-		if err := p.Printf("Sessions of this folder, the one used last first; mini keeps %d. Enter accepts the\nnumber in brackets; Ctrl-C leaves.\n", sessions.Max); err != nil {
+		if err := p.Printf("Sessions of this folder, the one used last first; mini keeps %d.\nEnter accepts the number in brackets; Ctrl-C leaves.\n", sessions.Max); err != nil {
 			return err
 		}
 		tasks := make([]string, len(list))

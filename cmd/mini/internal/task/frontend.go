@@ -9,6 +9,7 @@ import (
 
 	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/cmd/mini/internal/ui"
 	"github.com/minibench/mini/cmd/mini/internal/ui/chat"
 	"github.com/minibench/mini/cmd/mini/internal/ui/chat/history"
 	"github.com/minibench/mini/cmd/mini/internal/ui/chat/plain"
@@ -40,7 +41,10 @@ func newFrontend(a *app.App, plainFlag bool, environ []string, draft string, pat
 			return f
 		}
 	}
-	c := plain.Config{Out: a.Err, Colour: a.Interactive && !dumb && os.Getenv("NO_COLOR") == ""}
+	c := plain.Config{Out: a.Err}
+	if m, ok := a.Err.(*cmdutil.Messages); ok && ui.TerminalWidth(m.File()) > 0 {
+		c.Width = func() int { return ui.TerminalWidth(m.File()) }
+	}
 	if f, ok := a.In.(*os.File); ok && a.Interactive {
 		c.Keyboard = plain.NewKeyboard(f, a.Err)
 	}

@@ -198,7 +198,7 @@ func (t *session) openChat(ctx context.Context) error {
 		Model: modelopen.Name(t.cfg), StepLimit: t.cfg.Agent.StepLimit, CostLimit: t.cfg.Agent.CostLimit, Started: time.Now(), ShowThinking: true,
 	}
 	if note, err := modelopen.CheckCostLimits(t.cfg); err == nil && note != "" {
-		state.CostLimit = 0 // it has no effect
+		state.CostLimit, state.Unpriced = 0, true // the limit has no effect
 	}
 	if r := t.resume; r != nil {
 		t.tree.openSnapshot(t.stored, t.isOlder)

@@ -20,9 +20,6 @@ func (s State) StatusLine() string {
 		steps += fmt.Sprintf(" of %d", s.StepLimit)
 	}
 	cost := unit.Money(float64(s.Cost))
-	if s.Unpriced {
-		cost += " + ?"
-	}
 	if s.CostLimit > 0 {
 		cost += " of " + unit.Money(s.CostLimit)
 	}

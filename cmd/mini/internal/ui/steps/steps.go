@@ -128,6 +128,9 @@ func (r Renderer) itemLines(item *timeline.Item) []Line {
 	if f, ok := r.Fold[item.Kind]; ok {
 		head, tail, folded = f.split(item.Text)
 	}
+	if item.Kind == timeline.Reply {
+		return r.replyLines(item.Text)
+	}
 	prefix := ""
 	if item.Kind == timeline.Command {
 		prefix = "$ "
@@ -140,6 +143,21 @@ func (r Renderer) itemLines(item *timeline.Item) []Line {
 		}
 		lines = append(lines, r.textLines(timeline.Note, note, "")...)
 		lines = append(lines, r.textLines(item.Kind, tail, "")...)
+	}
+	return lines
+}
+
+// replyLines renders a reply. The source of a table is that of its first row.
+func (r Renderer) replyLines(text string) []Line {
+	reply := Reply{Width: r.Width, Plain: r.Plain, Break: true}
+	reply.read(text)
+	reply.finish(nil)
+	var lines []Line
+	for i, row := range reply.rows {
+		if r.Highlight != nil {
+			row = r.Highlight(row)
+		}
+		lines = append(lines, Line{Text: row, Source: reply.sources[i]})
 	}
 	return lines
 }
@@ -188,7 +206,7 @@ func (r Renderer) textLines(kind timeline.Kind, text, prefix string) []Line {
 		var source string
 		source, rest, more = strings.Cut(rest, "\n")
 		class := difflines.Class("")
-		if kind == timeline.Patch {
+		if kind == timeline.Patch || kind == timeline.Output {
 			class = r.diff.Line(source, rest)
 		}
 		if kind == timeline.Command && prefix == "" {
@@ -223,11 +241,11 @@ func (r Renderer) wrap(kind timeline.Kind, line string, indent int) []string {
 	case kind == timeline.Command, kind == timeline.Output, kind == timeline.Patch, strings.Contains(line, "\x1b"):
 		return HardWrap(line, width)
 	}
-	return strings.Split(ansi.WrapWc(line, width, ""), "\n")
+	return Wrap(line, width)
 }
 
-// colourLine colours a line according to the kind of its item and, in a patch, its class, unless the
-// line has colours.
+// colourLine colours a line according to the kind of its item and, in a patch or an output, its
+// class, unless the line has colours.
 func colourLine(kind timeline.Kind, class difflines.Class, line string) string {
 	if strings.Contains(line, "\x1b") {
 		return line
@@ -238,35 +256,16 @@ func colourLine(kind timeline.Kind, class difflines.Class, line string) string {
 	case timeline.Problem:
 		return Coloured(ansi.Red, line)
 	case timeline.Command:
-		return ansi.NewStyle().Bold().ForegroundColor(ansi.Cyan).Styled(line)
+		return Bold(line)
+	case timeline.Output:
+		if class == "" {
+			return Faint(line)
+		}
+		return DiffStyle(class)(line)
 	case timeline.Patch:
 		return DiffStyle(class)(line)
 	}
 	return line
-}
-
-// DiffStyle returns the style of a line of a diff.
-func DiffStyle(c difflines.Class) func(string) string {
-	switch c {
-	case difflines.File:
-		return Bold
-	case difflines.Hunk:
-		return func(t string) string { return Coloured(ansi.Cyan, t) }
-	case difflines.Add:
-		return func(t string) string { return Coloured(ansi.Green, t) }
-	case difflines.Del:
-		return func(t string) string { return Coloured(ansi.Red, t) }
-	}
-	return func(t string) string { return t }
-}
-
-// HardWrap splits a sanitized line into rows of the given width, at any column.
-func HardWrap(line string, width int) []string {
-	width = max(2, width)
-	if len(line) <= width { // no character has more columns than bytes
-		return []string{line}
-	}
-	return terminal.SplitStyled(ansi.HardwrapWc(line, width, true))
 }
 
 // maxOneLine bounds the input of OneLine, in bytes.

@@ -89,6 +89,23 @@ func TestWrap(t *testing.T) {
 	}
 }
 
+// A search finds a text of a reply that is broken between two rows, and marks.
+func TestSourcesOfReply(t *testing.T) {
+	lines := steps.Renderer{Width: 12}.Item(&timeline.Item{Kind: timeline.Reply, Text: "# a\n\nno such **file** or folder\n| a |\n|---|\n| b |"})
+	want := []steps.Line{
+		{steps.Bold("a"), "# a"},
+		{},
+		{"no such " + steps.Bold("file"), "no such **file** or folder"},
+		{"or folder", ""},
+		{steps.Bold("a"), "| a | |---| | b |"},
+		{steps.Faint("─"), ""},
+		{"b", ""},
+	}
+	if !slices.Equal(lines, want) {
+		t.Errorf("got %q\nwant %q", lines, want)
+	}
+}
+
 // Untrusted text cannot control the terminal, at any width.
 func TestUntrustedText(t *testing.T) {
 	for _, a := range attacktest.Attacks() {

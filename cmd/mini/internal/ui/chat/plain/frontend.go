@@ -1,18 +1,18 @@
 // Package plain is a frontend of a session for simple terminals, screen readers, and output
-// without a terminal. It prints line by line and never moves the cursor.
+// without a terminal. It prints the lines of package transcript without styles and never moves the
+// cursor.
 package plain
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"strings"
 	"sync"
 
+	"github.com/minibench/mini/agent/events"
 	"github.com/minibench/mini/cmd/mini/internal/ui/chat"
-	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
+	"github.com/minibench/mini/cmd/mini/internal/ui/chat/transcript"
 	"github.com/minibench/mini/internal/sanitize"
-	"github.com/minibench/mini/trajectories/timeline"
 )
 
 // Config configures a Frontend.
@@ -20,8 +20,9 @@ type Config struct {
 	Out io.Writer
 	// Keyboard reads answers; nil if there is no user to ask.
 	Keyboard *Keyboard
-	// Colour enables bold and faint text and the colours of outputs.
-	Colour bool
+	// Width returns the width of prose in columns; 0 disables wrapping. It is nil if Out is not a
+	// terminal.
+	Width func() int
 }
 
 // Frontend implements chat.Frontend.
@@ -30,9 +31,9 @@ type Frontend struct {
 	handler chat.InputHandler
 	stop    func() // stops the goroutine that reads lines between questions
 
-	mu      sync.Mutex
-	state   chat.State
-	display display
+	mu         sync.Mutex
+	transcript *transcript.Transcript
+	ahead      []string // printed rows that are not finished; the last one has no newline yet
 }
 
 var _ chat.Frontend = (*Frontend)(nil)
@@ -40,8 +41,59 @@ var _ chat.Frontend = (*Frontend)(nil)
 // New returns a frontend. Until HandleInput is called, it reads input only at questions.
 func New(c Config) *Frontend {
 	f := &Frontend{Config: c, stop: func() {}}
-	f.display.frontend = f
+	f.transcript = transcript.New(true, f.print)
+	f.resize()
 	return f
+}
+
+func (f *Frontend) resize() {
+	if f.Width != nil {
+		f.transcript.Resize(f.Width(), 0)
+	}
+}
+
+// write ignores errors: the journal has everything.
+func (f *Frontend) write(text string) { _, _ = io.WriteString(f.Out, text) }
+
+// print prints a finished row, or what is not printed yet of it.
+func (f *Frontend) print(row string) {
+	switch ahead := f.ahead; {
+	case len(ahead) > 1 && row == ahead[0]:
+		f.ahead = ahead[1:]
+		return
+	case len(ahead) == 1 && strings.HasPrefix(row, ahead[0]):
+		row = row[len(ahead[0]):]
+	case len(ahead) > 0:
+		row = "\n" + row
+	}
+	f.ahead = nil
+	f.write(row + "\n")
+}
+
+// printAhead prints the complete words of the unfinished line of a reply.
+func (f *Frontend) printAhead() {
+	rows := f.transcript.Unfinished()
+	if len(rows) == 0 {
+		return
+	}
+	last := &rows[len(rows)-1]
+	*last = strings.TrimRight((*last)[:strings.LastIndexByte(*last, ' ')+1], " ")
+	for i, row := range rows {
+		switch n := len(f.ahead); {
+		case i < n-1 && row == f.ahead[i]:
+			continue
+		case i == n-1 && strings.HasPrefix(row, f.ahead[i]):
+			f.write(row[len(f.ahead[i]):])
+		case i < n:
+			return
+		default:
+			f.write(row)
+		}
+		if i < len(rows)-1 {
+			f.write("\n")
+		}
+	}
+	f.ahead = rows
 }
 
 // HandleInput starts to read lines between questions and passes them to the handler. The caller
@@ -74,6 +126,9 @@ func (f *Frontend) startReading() {
 			if err != nil {
 				return // the next question returns the error
 			}
+			f.mu.Lock()
+			f.transcript.Input(text)
+			f.mu.Unlock()
 			f.handler.Input(text)
 		}
 	}()
@@ -91,86 +146,61 @@ func (f *Frontend) Ask(ctx context.Context, q chat.Question) (string, error) {
 	f.stop()
 	f.stop = func() {}
 	defer f.startReading() //nolint:contextcheck // the goroutine between questions outlives ctx
-	f.mu.Lock()
-	f.display.endLine()
-	f.print("")
-	if q.Kind != chat.AskTask || f.state.Step > 0 {
-		f.print(f.faint(f.state.StatusLine()))
-	}
-	f.printQuestion(q)
-	f.mu.Unlock()
+	f.show(q)
 	text, err := f.Keyboard.readAnswer(ctx, q)
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if err != nil {
-		f.mu.Lock()
-		f.print("") // the prompt's line has no newline yet
-		f.mu.Unlock()
+		f.write("\n") // the prompt's line has no newline yet
+	} else {
+		f.transcript.Answer(q, text)
 	}
 	return text, err
 }
 
-// maxRepeatedLines bounds how much of a command is printed again if the reply has shown it.
-const maxRepeatedLines = 12
-
-func (f *Frontend) printQuestion(q chat.Question) {
-	if q.Command != "" {
-		text := strings.TrimRight(sanitize.Text(q.Command), "\n")
-		if lines := strings.Split(text, "\n"); f.display.replyContains(q.Command) && len(lines) > maxRepeatedLines {
-			text = strings.Join(lines[:maxRepeatedLines], "\n") +
-				fmt.Sprintf("\n[%d more lines, as above]", len(lines)-maxRepeatedLines)
-		}
-		f.print(f.bold("$ " + strings.ReplaceAll(text, "\n", "\n  ")))
-		f.display.askedCommand = q.Command
+// show prints a question with its command and the status line.
+func (f *Frontend) show(q chat.Question) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.resize()
+	f.transcript.Show(q)
+	var lines []string
+	if q.Kind != chat.AskTask || f.transcript.State.Step > 0 {
+		lines = append(lines, f.transcript.State.StatusLine())
 	}
-	if q.Reason != "" {
-		f.print(sanitize.Line(q.Reason))
-	}
-	text := f.bold(sanitize.Line(q.Text))
+	text := q.Text
 	if q.Hint != "" {
-		text += " " + sanitize.Line(q.Hint)
+		text += " " + q.Hint
 	}
 	if q.Multiline {
 		text += " (several lines; Ctrl-D ends them)"
 	}
-	f.print(text)
+	for _, line := range []string{q.Reason, text} {
+		if line != "" {
+			lines = append(lines, sanitize.Line(line))
+		}
+	}
+	f.transcript.Print(lines...)
+}
+
+// ShowEvent implements chat.Frontend.
+func (f *Frontend) ShowEvent(e events.Envelope) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.transcript.Show(events.Content(e.Event))
+	f.printAhead()
+}
+
+// ShowNotice implements chat.Frontend.
+func (f *Frontend) ShowNotice(n chat.Notice) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.transcript.Show(n)
 }
 
 // SetState implements chat.Frontend.
 func (f *Frontend) SetState(s chat.State) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.state = s
-}
-
-// maxDiff is the maximum number of lines printed of a diff.
-const maxDiff = 2000
-
-// ShowNotice implements chat.Frontend.
-func (f *Frontend) ShowNotice(n chat.Notice) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.display.endLine()
-	if !n.IsDiff {
-		f.print(sanitize.Text(n.Text))
-		return
-	}
-	lines := steps.Renderer{Plain: !f.Colour}.Item(&timeline.Item{Kind: timeline.Patch, Text: n.Text})
-	for _, l := range lines[:min(len(lines), maxDiff)] {
-		f.print(l.Text)
-	}
-	if len(lines) > maxDiff {
-		f.print(fmt.Sprintf("[%d more lines]", len(lines)-maxDiff))
-	}
-}
-
-// print writes a line. Write errors are ignored: the journal has everything.
-func (f *Frontend) print(line string) { _, _ = io.WriteString(f.Out, line+"\n") }
-
-func (f *Frontend) bold(text string) string  { return f.styled(steps.Bold, text) }
-func (f *Frontend) faint(text string) string { return f.styled(steps.Faint, text) }
-
-func (f *Frontend) styled(style func(string) string, text string) string {
-	if !f.Colour || text == "" {
-		return text
-	}
-	return style(text)
+	f.transcript.State = s
 }

@@ -63,7 +63,7 @@ func runChild(program string) error {
 		frontend.SetState(chat.State{Activity: "running"})
 		frontend.ShowNotice(chat.Notice{Text: "the last but one\nthe last"})
 	case "pager":
-		frontend.ShowNotice(chat.Notice{Text: strings.Repeat("+ a line\n", 2*maxDiff), IsDiff: true})
+		frontend.ShowNotice(chat.Notice{Text: strings.Repeat("+ a line\n", 1000), IsDiff: true})
 		_, err = frontend.Ask(context.Background(), chat.Question{Kind: chat.AskOther, Text: "What now?"})
 		if err == nil {
 			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second) // while the pager is open

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -58,7 +60,8 @@ func Start(c Config) *Frontend {
 	if c.Environ == nil {
 		c.Environ = os.Environ()
 	}
-	f := &Frontend{config: c, model: newModel(c.History, c.SaveInput), done: make(chan struct{})}
+	f := &Frontend{config: c, done: make(chan struct{})}
+	f.model = newModel(c, newScreen(colourWriter(c), reflowsLines(c.Environ), nil))
 	f.model.input.set(c.Draft)
 	f.screen = tty.New(c.Terminal)
 	ctx, stop := context.WithCancel(context.Background())
@@ -81,7 +84,7 @@ func (f *Frontend) notifyHangup() { f.hangupOnce.Do(func() { f.model.handler.get
 func (f *Frontend) HandleInput(handler chat.InputHandler) { f.model.handler.set(handler) }
 
 // discardTerminal is the terminal for Bubble Tea: it has a size and a mode, but discards writes.
-// Only the painter writes to the terminal, because a write may block and Bubble Tea must
+// Only screen writes to the terminal, because a write may block and Bubble Tea must
 // continue to read keys.
 type discardTerminal struct{ *os.File }
 
@@ -100,35 +103,39 @@ func (f *Frontend) show(ctx context.Context, suspend func()) error {
 	m.updateSize(f.config.Terminal)
 	program := tea.NewProgram(m, tea.WithOutput(discardTerminal{f.config.Terminal}), tea.WithEnvironment(f.config.Environ),
 		tea.WithoutSignalHandler(), tea.WithFPS(1))
-	loop := newPaintLoop(ctx, f.config)
-	m.pager = loop.openPager
+	m.pager = func(text string) tea.Cmd { return m.screen.openPager(ctx, f.config, text) }
 	m.listPaths = nil
 	if f.config.Paths != nil {
 		m.listPaths = func() tea.Msg { return pathsMsg(f.config.Paths(ctx)) }
 	}
-	loop.start(m.canvas)
+	m.screen.start()
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		defer program.Quit()
 		m.feed.forward(ctx, program.Send)
 	})
 	_, err := program.Run()
+	ended := errors.Is(context.Cause(ctx), context.Canceled) // and not suspended
 	cancel()
 	wg.Wait()
+	if ended {
+		m.transcript.Flush()
+		m.publish()
+	}
 	err = errors.Join(err, m.failure)
-	if !loop.stop() {
+	if !m.screen.stop() {
 		return errors.Join(err, errTerminalBlocked)
 	}
 	return err
 }
 
-// updateSize sets the size to that of the terminal. The painter starts before Bubble Tea
+// updateSize sets the size to that of the terminal. The screen starts before Bubble Tea
 // reports the size, which may have changed since the last page.
 func (m *model) updateSize(terminal *os.File) {
 	if w, h, err := term.GetSize(int(terminal.Fd())); err == nil {
 		m.resize(w, h)
 	}
-	if m.canvas.painted() > 0 {
+	if m.screen.isVisible(1) {
 		m.publish()
 	}
 }
@@ -166,6 +173,17 @@ func (f *feed) forward(ctx context.Context, send func(tea.Msg)) {
 func colourWriter(c Config) io.Writer {
 	profile := colorprofile.Detect(c.Terminal, c.Environ)
 	return &colorprofile.Writer{Forward: c.Terminal, Profile: max(profile, colorprofile.ASCII)}
+}
+
+// reflowsLines reports whether the terminal rewraps existing lines when it becomes narrower.
+// Most terminals do.
+func reflowsLines(environ []string) bool {
+	for _, v := range environ {
+		if strings.HasPrefix(v, "XTERM_VERSION=") || strings.HasPrefix(v, "STY=") || v == "TERM=linux" {
+			return false
+		}
+	}
+	return true
 }
 
 // Ask implements chat.Frontend.
@@ -219,7 +237,7 @@ func (f *Frontend) Draft() string {
 // Done is closed when the terminal has been restored, by Close or after a failure.
 func (f *Frontend) Done() <-chan struct{} { return f.done }
 
-// closeTimeout is how long waitForRoom and paintLoop.stop wait for a terminal that blocks writes.
+// closeTimeout is how long waitForRoom and screen.stop wait for a terminal that blocks writes.
 // Close waits one second longer.
 const closeTimeout = 3 * time.Second
 
@@ -242,3 +260,29 @@ func (f *Frontend) Close() error {
 	}
 	return f.err
 }
+
+// inputHandler holds a chat.InputHandler. Until set is called, it ignores input.
+type inputHandler struct {
+	handler atomic.Pointer[chat.InputHandler]
+}
+
+func (h *inputHandler) set(handler chat.InputHandler) { h.handler.Store(&handler) }
+
+func (h *inputHandler) get() chat.InputHandler {
+	if handler := h.handler.Load(); handler != nil {
+		return *handler
+	}
+	return ignoreInput{}
+}
+
+// ignoreInput ignores all input.
+type ignoreInput struct{}
+
+// Input implements chat.InputHandler.
+func (ignoreInput) Input(string) {}
+
+// Interrupt implements chat.InputHandler.
+func (ignoreInput) Interrupt() {}
+
+// Hangup implements chat.InputHandler.
+func (ignoreInput) Hangup() {}

@@ -9,6 +9,7 @@ import (
 	"charm.land/bubbles/v2/key"
 	"charm.land/bubbles/v2/textarea"
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"github.com/minibench/mini/cmd/mini/internal/ui/chat"
 	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
@@ -158,7 +159,7 @@ func (in *input) handleKey(msg tea.KeyPressMsg) {
 		}
 	}
 	if msg.Text != "" && (len(msg.Text) > maxKeyText || !sanitize.IsUnchanged(msg.Text)) {
-		msg.Text = sanitize.Line(clip(msg.Text, maxKeyText))
+		msg.Text = sanitize.Line(text.Clip(msg.Text, maxKeyText))
 	}
 	in.area, _ = in.area.Update(msg) // the dropped commands are for the clipboard and blinking
 }
@@ -278,11 +279,11 @@ func (in *input) rows() int {
 
 // view returns the rows of the field and the cursor position.
 func (in *input) view(hint string, secret bool, w int) (rows []string, x, y int) {
-	marker := boldColoured(cyan, strings.TrimRight(prompt, " ")) + " "
+	marker := steps.BoldColoured(ansi.Cyan, strings.TrimRight(prompt, " ")) + " "
 	indent := tty.Width(prompt)
 	switch {
 	case in.isEmpty():
-		return []string{marker + faint(tty.Truncate(hint, max(0, w-indent)))}, indent, 0
+		return []string{marker + steps.Faint(tty.Truncate(hint, max(0, w-indent)))}, indent, 0
 	case secret:
 		n := min(len([]rune(in.area.Value())), max(0, w-indent-1))
 		return []string{marker + strings.Repeat("•", n)}, indent + n, 0
@@ -298,7 +299,7 @@ func (in *input) view(hint string, secret bool, w int) (rows []string, x, y int)
 		// Wrap again: joined emoji are wider here than the text area assumes.
 		rows = append(rows, steps.HardWrap(sanitize.Line(strings.TrimRight(row, " ")), w-indent)...)
 	}
-	return indentRows(marker, rows), min(x+indent, max(0, w)), y
+	return steps.Indent(marker, rows), min(x+indent, max(0, w)), y
 }
 
 // history is the inputs of this and earlier sessions, oldest first.

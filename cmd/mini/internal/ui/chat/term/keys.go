@@ -35,21 +35,23 @@ func (m *model) handleKey(msg tea.KeyPressMsg) tea.Cmd {
 	case "ctrl+z":
 		return callCmd(m.suspend)
 	case "ctrl+l":
-		m.canvas.forceRepaint()
+		m.repaint = true
 	case "esc":
 		m.handleEsc(escWasPressed)
 	case "tab":
 		m.input.complete(m.answerChoices(), 1)
 	case "shift+tab":
-		mode := "/" + ((m.state.Mode + 1) % (chat.Human + 1)).String()
+		mode := "/" + ((m.transcript.State.Mode + 1) % (chat.Human + 1)).String()
 		if m.question != nil && m.question.Kind == chat.AskConfirm { // the key must not run or reject the command
 			m.handler.get().Input(mode)
 			break
 		}
 		m.sendSlash(mode)
 	case "ctrl+t":
+		m.transcript.Input("/t")
 		m.sendSlash("/t")
 	case "ctrl+g":
+		m.transcript.Input("/d")
 		m.sendSlash("/d")
 	case "ctrl+o":
 		return m.openPager()
@@ -82,7 +84,7 @@ func (m *model) handleEnter() {
 	if m.question == nil && strings.TrimSpace(text) == "" {
 		return
 	}
-	if m.question != nil && m.canvas.painted() < m.questionPage {
+	if m.question != nil && !m.questionVisible() {
 		return // the question was not visible yet when the key was pressed
 	}
 	if !m.isSecret() {
@@ -109,16 +111,17 @@ func keysHelp() []string {
 
 // submit answers the open question, or passes the text to the input handler.
 func (m *model) submit(text string) {
+	if m.question == nil {
+		m.transcript.Input(text)
+	} else {
+		m.transcript.Answer(m.question.Question, text)
+	}
 	if t := strings.TrimSpace(text); t == "/h" || t == "/help" || t == "/?" {
-		m.writeParagraph(keysHelp()...)
+		m.transcript.Show(chat.Notice{Text: strings.Join(keysHelp(), "\n")})
 	}
 	if m.question != nil {
-		m.showAnswer(text)
 		m.answer(answer{text: text})
 		return
-	}
-	if !strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "!") {
-		m.pendingMessages = append(m.pendingMessages, text)
 	}
 	m.handler.get().Input(text)
 }
@@ -127,7 +130,7 @@ func (m *model) submit(text string) {
 func (m *model) sendSlash(command string) {
 	if m.question == nil {
 		m.handler.get().Input(command)
-	} else if m.canvas.painted() >= m.questionPage {
+	} else if m.questionVisible() {
 		m.answer(answer{text: command})
 	}
 }
@@ -173,7 +176,7 @@ func (m *model) handleEsc(escWasPressed bool) {
 	switch {
 	case m.input.matches() != nil:
 		m.input.matchesHidden = true
-	case m.input.isEmpty() && m.question == nil && m.state.Activity != "":
+	case m.input.isEmpty() && m.question == nil && m.transcript.State.Activity != "":
 		m.hint = "Ctrl-C interrupts the agent"
 	case !m.input.isEmpty() && !escWasPressed:
 		m.escPressed = true
@@ -193,13 +196,13 @@ func (m *model) isMultiline() bool {
 
 // openPager shows the last shortened text, complete, in the user's pager.
 func (m *model) openPager() tea.Cmd {
-	switch {
-	case m.fullText == "":
+	switch text := m.transcript.FullText(); {
+	case text == "":
 		m.hint = "no text was shortened yet; while a command runs, its output is not complete"
 	case m.pager == nil:
 		m.hint = "no pager available"
 	default:
-		return m.pager(m.fullText)
+		return m.pager(text)
 	}
 	return nil
 }

@@ -259,7 +259,7 @@ func TestPagerHasOutput(t *testing.T) {
 		s.m.showItem(events.OutputChunk{Data: fmt.Appendf(nil, "row %d\n", i)})
 	}
 	s.m.showItem(trajectories.Execution{})
-	if !strings.Contains(s.m.fullText, "row 0\n") || !strings.Contains(s.m.fullText, "row 250\n") || !strings.Contains(s.m.fullText, "row 499\n") {
-		t.Errorf("the pager shows %d bytes", len(s.m.fullText))
+	if !strings.Contains(s.m.transcript.FullText(), "row 0\n") || !strings.Contains(s.m.transcript.FullText(), "row 250\n") || !strings.Contains(s.m.transcript.FullText(), "row 499\n") {
+		t.Errorf("the pager shows %d bytes", len(s.m.transcript.FullText()))
 	}
 }

@@ -9,14 +9,16 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/minibench/mini/cmd/mini/internal/ui/chat"
+	"github.com/minibench/mini/cmd/mini/internal/ui/chat/transcript"
+	"github.com/minibench/mini/trajectories"
 )
 
 // model is the Bubble Tea model of the frontend. Update performs no I/O except saveInput: it
-// passes pages to the canvas and input to the handler, which does not block. Only opening a pager
-// waits, for the painter to stop. View is empty, because the painter draws; see discardTerminal.
+// passes pages to the screen and input to the handler, which does not block. Only opening a pager
+// waits, for the screen to stop. View is empty, because the screen draws; see discardTerminal.
 type model struct {
 	feed      *feed
-	canvas    *canvas
+	screen    *screen
 	handler   inputHandler
 	suspend   func()                    // nil if the process cannot be suspended
 	pager     func(text string) tea.Cmd // opens the user's pager; may be nil
@@ -26,38 +28,29 @@ type model struct {
 
 	width, height int
 	now           time.Time
-	state         chat.State
-	activitySince time.Time // start of state.Activity
-	turn          liveTurn
+	transcript    *transcript.Transcript
+	activitySince time.Time // start of the activity of the state
 	question      *pendingQuestion
 	questionPage  uint64 // number of the first page with the question
 	input         input
 
-	pendingCommands  []string // commands of the reply that are not shown yet
-	shownCommand     string   // the last shown command, until it runs or is rejected
-	rowsAfterCommand int      // rows written after shownCommand
-	pendingMessages  []string // messages that the agent has not received yet
-	lastInput        string   // the last input shown
+	scrollback []string // rows that are not on a page yet
+	hint       string   // the result of the last key
+	escPressed bool     // the last key was Esc
+	repaint    bool     // the next page redraws everything
 
-	scrollback   []string // rows that are not on a page yet
-	lastRowBlank bool     // the last row of the scrollback is blank, or there is none
-	fullText     string   // the last text that was shortened, for the pager
-	stepOutput   string   // the output of this step that was shortened
-	hint         string   // the result of the last key
-	escPressed   bool     // the last key was Esc
-
-	limitReached string      // name of the limit that ended the attempt
 	outcomeShown atomic.Bool // the outcome of the attempt has been shown
 
 	failure error // a panic in Update
 }
 
-func newModel(earlierInputs []string, saveInput func(text string)) *model {
-	feed := newFeed()
-	return &model{
-		feed: feed, canvas: newCanvas(feed.signal), input: newInput(earlierInputs), saveInput: saveInput,
-		clock: time.Now, lastRowBlank: true, width: 80, height: 24,
-	}
+func newModel(c Config, out *screen) *model {
+	m := &model{feed: newFeed(), screen: out, input: newInput(c.History), saveInput: c.SaveInput, clock: time.Now}
+	m.screen.onRoom = m.feed.signal
+	m.transcript = transcript.New(false, func(row string) { m.scrollback = append(m.scrollback, row) })
+	m.transcript.Now = func() time.Time { return m.now }
+	m.resize(80, 24)
+	return m
 }
 
 // Messages of Bubble Tea.
@@ -76,7 +69,7 @@ func (m *model) Init() tea.Cmd { return nil }
 // Update implements tea.Model.
 func (m *model) Update(msg tea.Msg) (same tea.Model, cmd tea.Cmd) {
 	defer func() {
-		if r := recover(); r != nil { // the painter would overwrite Bubble Tea's own message
+		if r := recover(); r != nil { // the screen would overwrite Bubble Tea's own message
 			m.failure = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
 			same, cmd = m, tea.Quit
 		}
@@ -102,6 +95,9 @@ func (m *model) Update(msg tea.Msg) (same tea.Model, cmd tea.Cmd) {
 		if msg.err != nil {
 			m.hint = "the pager failed: " + msg.err.Error()
 		}
+	case tea.CursorPositionMsg:
+		m.screen.setCursorRow(msg.Y)
+		return m, nil
 	case tickMsg:
 	default:
 		return m, nil
@@ -110,7 +106,7 @@ func (m *model) Update(msg tea.Msg) (same tea.Model, cmd tea.Cmd) {
 	return m, cmd
 }
 
-// View implements tea.Model. It returns an empty view: the painter draws.
+// View implements tea.Model. It returns an empty view: the screen draws.
 func (m *model) View() tea.View { return tea.View{} }
 
 func (m *model) resize(w, h int) {
@@ -118,6 +114,7 @@ func (m *model) resize(w, h int) {
 		return // the terminal reports no size
 	}
 	m.width, m.height = w, h
+	m.transcript.Resize(m.columns(), h)
 	m.input.resize(m.columns(), h)
 }
 
@@ -125,21 +122,26 @@ func (m *model) resize(w, h int) {
 // where the cursor is after a character in that column.
 func (m *model) columns() int { return max(1, m.width-1) }
 
-// publish passes a new page to the painter.
+// publish passes a new page to the screen.
 func (m *model) publish() {
 	p := m.livePage()
-	p.scrollback, p.width, p.height = m.scrollback, m.width, m.height
-	m.scrollback = nil
-	n := m.canvas.publish(p)
+	p.scrollback, p.width, p.height, p.repaint = m.scrollback, m.width, m.height, m.repaint
+	m.scrollback, m.repaint = nil, false
+	n := m.screen.publish(p)
 	if m.question != nil && m.questionPage == 0 {
 		m.questionPage = n
 	}
 }
 
-// drainFeed handles the queued items. While the painter lags behind, it leaves them in the feed,
+// questionVisible reports whether the user can see the open question.
+func (m *model) questionVisible() bool {
+	return m.questionPage > 0 && m.screen.isVisible(m.questionPage)
+}
+
+// drainFeed handles the queued items. While the screen lags behind, it leaves them in the feed,
 // so that the session waits.
 func (m *model) drainFeed() {
-	if m.canvas.isFull() {
+	if m.screen.isFull() {
 		return
 	}
 	items, state := m.feed.drain()
@@ -152,8 +154,29 @@ func (m *model) drainFeed() {
 }
 
 func (m *model) setState(s chat.State) {
-	if s.Activity != m.state.Activity || s.Step != m.state.Step {
+	if s.Activity != m.transcript.State.Activity || s.Step != m.transcript.State.Step {
 		m.activitySince = m.now
 	}
-	m.state = s
+	m.transcript.State = s
+}
+
+// showItem handles one item of the feed.
+func (m *model) showItem(item any) {
+	switch e := item.(type) {
+	case *pendingQuestion:
+		m.transcript.Show(e.Question)
+		if e.Draft != "" {
+			m.input.edit(e.Draft)
+		}
+		m.question, m.questionPage = e, 0
+	case questionWithdrawn:
+		if m.question == e.question {
+			m.question, m.questionPage = nil, 0
+		}
+	case trajectories.Outcome:
+		m.transcript.Show(e)
+		m.outcomeShown.Store(true)
+	default:
+		m.transcript.Show(e)
+	}
 }

@@ -20,7 +20,6 @@ type scene struct {
 	m        *model
 	handler  *recordingHandler
 	terminal *emulator
-	painter  painter
 	now      time.Time
 	question *pendingQuestion
 	onPage   func(p page) // called with each page before it is painted; may be nil
@@ -29,10 +28,9 @@ type scene struct {
 func newScene(t testing.TB, w, h int) *scene {
 	s := &scene{t: t, handler: newRecordingHandler(), terminal: newEmulator(t, w, h)}
 	s.now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	s.m = newModel(nil, nil)
+	s.m = newModel(Config{}, newScreen(s.terminal, true, nil))
 	s.m.handler.set(s.handler)
 	s.m.clock = func() time.Time { return s.now }
-	s.painter = painter{w: s.terminal, reflows: true}
 	s.send(tea.WindowSizeMsg{Width: w, Height: h})
 	s.setState(func(*chat.State) {})
 	return s
@@ -40,7 +38,7 @@ func newScene(t testing.TB, w, h int) *scene {
 
 // setState changes the state of the session. Its first call sets the state of a running session.
 func (s *scene) setState(change func(*chat.State)) {
-	state := s.m.state
+	state := s.m.transcript.State
 	if state.Started.IsZero() {
 		state = chat.State{
 			Model: "anthropic/claude-sonnet-4-5", StepLimit: 250, CostLimit: 3, Cost: 0.0312, Step: 1,
@@ -74,13 +72,10 @@ func (s *scene) paint() {
 	if s.m.failure != nil {
 		s.t.Fatal(s.m.failure)
 	}
-	if page, ok := s.m.canvas.take(); ok {
-		if s.onPage != nil {
-			s.onPage(page)
-		}
-		s.painter.paint(page)
-		s.m.canvas.setPainted(page.number)
+	if s.onPage != nil {
+		s.onPage(s.m.screen.next)
 	}
+	s.m.screen.paintNext()
 }
 
 // ask opens a question.

@@ -19,11 +19,11 @@ import (
 func TestNarrowAtStart(t *testing.T) {
 	p := onTerminalOf(t, 30, "ask")
 	// The first painted page.
-	m := newModel(nil, nil)
-	m.canvas.setPainted(1)
+	m := newModel(Config{}, newScreen(discard{}, true, nil))
+	m.screen.painted = 1
 	m.updateSize(p.TTY)
-	if page, _ := m.canvas.take(); page.width != 30 || m.columns() != 29 {
-		t.Errorf("the first page has %d columns", page.width)
+	if m.screen.next.width != 30 || m.columns() != 29 {
+		t.Errorf("the first page has %d columns", m.screen.next.width)
 	}
 	if text := p.Expect("What now?"); !strings.Contains(text, strings.Repeat("─", 29)) || strings.Contains(text, strings.Repeat("─", 30)) {
 		t.Errorf("the horizontal line is not as wide as the terminal: %q", text)
@@ -40,7 +40,7 @@ func TestLastOutputIsShown(t *testing.T) {
 	p := onTerminal(t, "last")
 	text := p.Expect("given back")
 	_, _ = screen.Write([]byte(text))
-	if got, want := screen.String(), "|the first word\n|\n|the last but one\n|the last\n|█\n"; got != want {
+	if got, want := screen.String(), "|the first word\n|the last but one\n|the last\n|█\n"; got != want {
 		t.Errorf("the screen is\n%s, want\n%s", got, want)
 	}
 }
@@ -68,7 +68,7 @@ func TestColours(t *testing.T) {
 // end is terminated.
 func TestPager(t *testing.T) {
 	p := onTerminal(t, "pager", "PAGER=sh -c 'cat; env; echo the pager'", "SCREEN_TEST_TOKEN=of-the-user")
-	p.Expect("… 500 lines more: Ctrl-O shows the full diff")
+	p.Expect("… 500 more lines: Ctrl-O shows the full diff")
 	p.expectQuestion()
 	p.Type("\x0f")
 	if text := p.Expect("the pager\r\n"); strings.Count(text, "+ a line\r\n") != 1000 {

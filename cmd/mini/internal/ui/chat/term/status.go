@@ -9,8 +9,10 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/minibench/mini/cmd/mini/internal/ui/chat"
+	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
 	tty "github.com/minibench/mini/cmd/mini/internal/ui/terminal"
 	"github.com/minibench/mini/internal/sanitize"
+	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/unit"
 )
 
@@ -31,17 +33,17 @@ func statusLine(s chat.State, questionOpen bool, activityStart, now time.Time, w
 	parts := []statusPart{
 		activityPart(s, questionOpen, activityStart, now),
 		{rank: 3, text: s.Mode.String(), style: modeStyle(s.Mode)},
-		{rank: 8, text: sanitize.Line(clip(s.Model[strings.LastIndexByte(s.Model, '/')+1:], 200)), style: faint},
+		{rank: 8, text: sanitize.Line(text.Clip(s.Model[strings.LastIndexByte(s.Model, '/')+1:], 200)), style: steps.Faint},
 		stepPart(s),
 		costPart(s),
-		{rank: 6, text: tokenText(s), style: faint},
-		{rank: 5, text: timeText(s, now), style: faint},
+		{rank: 6, text: tokenText(s), style: steps.Faint},
+		{rank: 5, text: timeText(s, now), style: steps.Faint},
 	}
 	parts = fitParts(parts, w)
 	var b strings.Builder
 	for i, p := range parts {
 		if i > 0 {
-			b.WriteString(faint(separator))
+			b.WriteString(steps.Faint(separator))
 		}
 		b.WriteString(p.style(p.text))
 	}
@@ -82,56 +84,50 @@ func partsWidth(parts []statusPart) int {
 func activityPart(s chat.State, questionOpen bool, activityStart, now time.Time) statusPart {
 	switch {
 	case questionOpen:
-		return statusPart{rank: 1, text: "● your turn", style: colour(yellow)}
+		return statusPart{rank: 1, text: "● your turn", style: steps.Colour(ansi.Yellow)}
 	case s.Activity == "":
-		return statusPart{rank: 1, text: "● ready", style: colour(green)}
+		return statusPart{rank: 1, text: "● ready", style: steps.Colour(ansi.Green)}
 	}
-	text := "● " + sanitize.Line(clip(s.Activity, 40))
+	activity := "● " + sanitize.Line(text.Clip(s.Activity, 40))
 	if elapsed := now.Sub(activityStart); !activityStart.IsZero() && elapsed >= time.Second {
-		text += " " + unit.Duration(elapsed.Truncate(time.Second))
+		activity += " " + unit.Duration(elapsed.Truncate(time.Second))
 	}
-	return statusPart{rank: 1, text: text, style: colour(cyan)}
-}
-
-func colour(c ansi.Color) func(string) string {
-	return func(s string) string { return coloured(c, s) }
+	return statusPart{rank: 1, text: activity, style: steps.Colour(ansi.Cyan)}
 }
 
 func modeStyle(m chat.Mode) func(string) string {
 	switch m {
 	case chat.Yolo:
-		return colour(magenta)
+		return steps.Colour(ansi.Magenta)
 	case chat.Human:
-		return colour(blue)
+		return steps.Colour(ansi.Blue)
 	}
-	return unstyled
+	return steps.Unstyled
 }
 
 func stepPart(s chat.State) statusPart {
-	p := statusPart{rank: 4, text: "step " + strconv.Itoa(s.Step), style: unstyled}
+	p := statusPart{rank: 4, text: "step " + strconv.Itoa(s.Step), style: steps.Unstyled}
 	if s.StepLimit > 0 {
 		p.shortText = p.text
 		p.text += "/" + strconv.Itoa(s.StepLimit)
 		if s.Step*5 >= s.StepLimit*4 {
-			p.style = colour(yellow)
+			p.style = steps.Colour(ansi.Yellow)
 		}
 	}
 	return p
 }
 
 func costPart(s chat.State) statusPart {
-	p := statusPart{rank: 2, text: unit.Money(float64(s.Cost)), style: unstyled}
+	p := statusPart{rank: 2, text: unit.Money(float64(s.Cost)), style: steps.Unstyled}
 	switch {
 	case s.Unpriced && s.Cost == 0:
-		return statusPart{rank: 2, style: unstyled} // it is not known
-	case s.Unpriced:
-		p.text += " + ?"
+		return statusPart{rank: 2, style: steps.Unstyled} // it is not known
 	}
 	if s.CostLimit > 0 {
 		p.shortText = p.text
 		p.text += " of " + unit.Money(s.CostLimit)
 		if float64(s.Cost) >= 0.8*s.CostLimit {
-			p.style = colour(yellow)
+			p.style = steps.Colour(ansi.Yellow)
 		}
 	}
 	return p

@@ -3,9 +3,13 @@ package term
 import (
 	"strings"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"github.com/minibench/mini/cmd/mini/internal/ui/chat"
+	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
 	tty "github.com/minibench/mini/cmd/mini/internal/ui/terminal"
 	"github.com/minibench/mini/internal/sanitize"
+	"github.com/minibench/mini/internal/text"
 )
 
 const (
@@ -18,43 +22,39 @@ const (
 // and the status line. Streaming text and pending messages take less than half of the screen.
 func (m *model) livePage() page {
 	w := m.columns()
-	if m.height < 4 { // only the input fits
-		rows, x, y := m.input.view(m.hintText(), m.isSecret(), w)
-		return page{live: rows[y : y+1], x: x}
-	}
 	input, x, y := m.input.view(m.hintText(), m.isSecret(), w)
+	if m.height < 4 { // only the input fits
+		return page{live: input[y : y+1], x: x}
+	}
 	question := m.questionRows(w)
 	room := m.height - 1 - len(input) - 1 // one row for the rule
-	footer := append(m.matchRows(w, room-len(question)-1), m.statusRow(w))
-	if excess := len(question) + len(footer) - room; excess > 0 {
-		footer = footer[min(excess, len(footer)-1):]
-		question = question[:max(0, min(len(question), room-len(footer)))]
-	}
-	room = min(room-len(question)-len(footer), m.height/2-1)
+	menu := m.matchRows(w, room-2)
+	question = question[:max(0, min(len(question), room-1-len(menu)))]
+	room = min(room-len(question)-1-len(menu), m.height/2-1)
 	pending := m.pendingRows(w)
 	pending = pending[max(0, len(pending)-max(0, room)):]
-	streaming := m.turn.rows(w, min(maxLive, room-len(pending)-2), m.state.ShowThinking)
+	streaming := m.transcript.Live(min(maxLive, room-len(pending)-2))
 
 	var rows []string
-	if !m.lastRowBlank && room > 0 && (!m.turn.running || len(streaming) == 0) {
+	if !m.transcript.LastBlank() && room > 0 && (len(streaming) == 0 || !m.transcript.Continues()) {
 		rows = append(rows, "")
 	}
-	if rows = append(rows, streaming...); len(streaming) > 0 && len(pending) > 0 && room > len(rows)+len(pending)+1 {
-		rows = append(rows, "")
+	rows = append(rows, streaming...)
+	for _, part := range [][]string{pending, nil} {
+		if last := len(rows) - 1; last >= 0 && rows[last] != "" && room > len(rows)+len(part) {
+			rows = append(rows, "")
+		}
+		rows = append(rows, part...)
 	}
-	rows = append(rows, pending...)
-	if len(streaming)+len(pending) > 0 && room > len(rows) {
-		rows = append(rows, "")
-	}
-	rows = append(rows, ruleRow(w))
+	rows = append(rows, steps.Faint(strings.Repeat("─", w)))
 	rows = append(rows, question...)
 	y += len(rows)
 	rows = append(rows, input...)
-	rows = append(rows, footer...)
+	rows = append(rows, m.statusRow(w))
 	for i, row := range rows {
 		rows[i] = tty.Truncate(row, w)
 	}
-	return page{live: rows, x: x, y: y}
+	return page{menu: menu, live: rows, x: x, y: y}
 }
 
 func (m *model) isSecret() bool { return m.question != nil && m.question.Secret }
@@ -62,9 +62,9 @@ func (m *model) isSecret() bool { return m.question != nil && m.question.Secret 
 // statusRow returns the last row: the result of the last key, or the status line.
 func (m *model) statusRow(w int) string {
 	if m.hint != "" {
-		return coloured(yellow, tty.Truncate(sanitize.Line(m.hint), w))
+		return steps.Coloured(ansi.Yellow, tty.Truncate(sanitize.Line(m.hint), w))
 	}
-	return statusLine(m.state, m.question != nil, m.activitySince, m.now, w)
+	return statusLine(m.transcript.State, m.question != nil, m.activitySince, m.now, w)
 }
 
 // questionRows renders the open question and its reason.
@@ -72,10 +72,12 @@ func (m *model) questionRows(w int) []string {
 	if m.question == nil {
 		return nil
 	}
-	q := m.question
-	rows := styleRows(wrapWords(sanitize.Line(clip(q.Text, 1000)), w), bold)
-	if q.Reason != "" {
-		rows = append(rows, styleRows(wrapWords(sanitize.Line(clip(q.Reason, 1000)), w), colour(yellow))...)
+	wrap := func(s string, style func(string) string) []string {
+		return steps.Prose(sanitize.Line(text.Clip(s, 1000)), w, style)
+	}
+	rows := wrap(m.question.Text, steps.Bold)
+	if m.question.Reason != "" {
+		rows = append(rows, wrap(m.question.Reason, steps.Colour(ansi.Yellow))...)
 	}
 	return rows
 }
@@ -84,18 +86,18 @@ func (m *model) questionRows(w int) []string {
 func (m *model) hintText() string {
 	q := m.question
 	switch {
-	case q == nil && m.state.Activity == "":
+	case q == nil && m.transcript.State.Activity == "":
 		return "/h for help"
 	case q == nil:
 		return "a message to the agent · /h for help · Ctrl-C interrupts"
 	case q.Multiline:
 		return "several lines; Ctrl-D ends them · /h for help"
 	case q.Hint != "":
-		return sanitize.Line(clip(q.Hint, 300))
+		return sanitize.Line(text.Clip(q.Hint, 300))
 	case q.Kind == chat.AskConfirm:
 		return "Enter runs it · any text rejects it, as the reason · /h for help"
 	case len(q.Answers) > 0:
-		return "Enter is " + sanitize.Line(clip(strings.Join(q.Answers, ", or "), 300)) + " · Tab chooses"
+		return "Enter is " + sanitize.Line(text.Clip(strings.Join(q.Answers, ", or "), 300)) + " · Tab chooses"
 	case q.Kind == chat.AskTask:
 		return "Alt-Enter adds a line · /h for help"
 	}
@@ -123,10 +125,10 @@ func (m *model) matchRows(w, limit int) []string {
 	for i, c := range matches[first:min(len(matches), first+limit)] {
 		name := tty.PadRight(c.label, nameWidth)
 		if first+i == selected {
-			name = boldColoured(cyan, name)
+			name = steps.BoldColoured(ansi.Cyan, name)
 		}
 		description := tty.Truncate(c.description, max(0, w-nameWidth-4))
-		rows = append(rows, "  "+name+"  "+faint(description))
+		rows = append(rows, "  "+name+"  "+steps.Faint(description))
 		if tty.Width(name) > w-2 {
 			rows[len(rows)-1] = tty.Truncate(c.label, w)
 		}
@@ -144,8 +146,9 @@ func slashNames(c chat.SlashCommand) string {
 // pendingRows renders the newest messages that the agent has not received yet.
 func (m *model) pendingRows(w int) []string {
 	var rows []string
-	for _, text := range m.pendingMessages[max(0, len(m.pendingMessages)-maxPending):] {
-		rows = append(rows, faint(tty.Truncate("↳ pending: "+sanitize.Line(clip(text, 500)), w)))
+	messages := m.transcript.Pending()
+	for _, message := range messages[max(0, len(messages)-maxPending):] {
+		rows = append(rows, steps.Faint(tty.Truncate("↳ pending: "+sanitize.Line(text.Clip(message, 500)), w)))
 	}
 	return rows
 }

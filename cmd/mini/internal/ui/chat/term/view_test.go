@@ -92,9 +92,9 @@ func begin(s *scene) {
 	s.show(events.RunStarted{Task: "Fix the parser: quotes are lost.", Model: "claude-sonnet-4-5", Environment: "local", Dir: "/home/ada/project"})
 }
 
-// liveRowsAbove accounts for live lines that the terminal has rewrapped.
+// rowsAbove accounts for live lines that the terminal has rewrapped.
 func TestReflow(t *testing.T) {
-	lines := []string{"", faint(strings.Repeat("─", 79)), "short", "❯ " + strings.Repeat("x", 60), "status"}
+	lines := []string{"", strings.Repeat("─", 79), "short", "❯ " + strings.Repeat("x", 60), "status"}
 	lastPage := page{live: lines, x: 62, y: 3, width: 80}
 	for _, tt := range []struct {
 		width   int
@@ -103,10 +103,41 @@ func TestReflow(t *testing.T) {
 	}{
 		{80, true, 3}, {120, true, 3}, {79, true, 3}, {40, true, 3 + 1 + 1}, {20, true, 3 + 3 + 3}, {20, false, 3}, {0, true, 3},
 	} {
-		p := painter{reflows: tt.reflows, drawn: lastPage}
-		if got := p.liveRowsAbove(tt.width); got != tt.rows {
+		s := screen{reflows: tt.reflows, drawn: lastPage}
+		if got := s.rowsAbove(tt.width); got != tt.rows {
 			t.Errorf("%d columns, reflows %t: %d rows above the cursor's, want %d", tt.width, tt.reflows, got, tt.rows)
 		}
+	}
+}
+
+// The status line stays at the bottom of the terminal when the live lines become fewer, and finished
+// lines fill the space.
+func TestMenuCloses(t *testing.T) {
+	s := newScene(t, 60, 12)
+	for i := range 12 {
+		s.show(chat.Notice{Text: fmt.Sprint("note ", i)})
+	}
+	want := s.terminal.String()
+	s.keys("/")
+	if screen := s.terminal.String(); strings.Contains(screen, "note 11\n") || !strings.Contains(screen, "/d  /diff") || !strings.Contains(screen, "\n|❯ /█\n|● ready") {
+		t.Errorf("the menu is\n%s", screen)
+	}
+	s.keys("<esc>")
+	if screen := s.terminal.String(); strings.Count(screen, "\n|") != 12 || !strings.Contains(screen, "\n|❯ /█\n|● ready") {
+		t.Errorf("the screen is\n%s", screen)
+	}
+	s.keys("<backspace>")
+	for i := range 20 {
+		s.show(chat.Notice{Text: fmt.Sprint("note ", 12+i)})
+	}
+	screen := s.terminal.String()
+	for i := range 32 {
+		if strings.Count(screen, fmt.Sprintf("note %d\n", i)) != 1 {
+			t.Errorf("note %d is not there once:\n%s, before\n%s", i, screen, want)
+		}
+	}
+	if strings.Contains(screen, "\n^\n") {
+		t.Errorf("there is an empty row:\n%s", screen)
 	}
 }
 
