@@ -1,7 +1,6 @@
 package agent_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -140,9 +139,7 @@ func TestPlainReplyAsksTheUser(t *testing.T) {
 		}
 	}
 	want := []trajectories.Cause{trajectories.CauseSteer, trajectories.CauseSteer, trajectories.CauseFormatError}
-	if !slices.Equal(causes, want) {
-		t.Errorf("the replies are answered by %v", causes)
-	}
+	assert.Equal(t, want, causes, "the replies are answered by")
 }
 
 // After too many format errors, a resumed attempt reaches the model again.

@@ -67,9 +67,7 @@ func checkAnswers(t *testing.T, history []trajectories.Message) []string {
 	var open []string
 	for i, m := range history {
 		if m.Role != model.Tool {
-			if len(open) > 0 {
-				t.Errorf("message %d (%s) comes before the answers to %v", i, m.Role, open)
-			}
+			assert.Equal(t, 0, len(open), "message %d (%s) comes before the answers to %v", i, m.Role, open)
 			open = nil
 			for _, c := range m.ToolCalls {
 				open = append(open, c.ID)
@@ -197,9 +195,7 @@ func TestToolCallHistories(t *testing.T) {
 				for _, m := range seen {
 					sent = append(sent, trajectories.Message{Message: m})
 				}
-				if open := checkAnswers(t, sent); len(open) > 0 {
-					t.Errorf("request %d lacks answers to %v", i, open)
-				}
+				assert.Equal(t, "", strings.Join(checkAnswers(t, sent), " "), "request %d lacks answers", i)
 			}
 		})
 	}

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -308,11 +309,23 @@ func (f *Folder) setVerdict(r *runs.Result, p trajectories.Prediction) {
 }
 
 // UpdateVerdicts writes results.json and preds.json again, with the verdicts of the records. It does
-// nothing in a folder without results.json or without attempts.
+// nothing in a folder without results.json, or if that has instances whose attempts are gone.
 func (f *Folder) UpdateVerdicts() error {
-	listed, err := f.List()
-	if err != nil || len(listed) == 0 || !exists(filepath.Join(f.Dir, resultsFile)) {
+	results, err := runs.ReadResults(f.Dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	listed, listErr := f.List()
+	if err = errors.Join(err, listErr); err != nil {
 		return err
+	}
+	for _, l := range listed {
+		if len(l.Attempts) > 0 {
+			delete(results.Instances, l.ID)
+		}
+	}
+	if len(results.Instances) > 0 {
+		return nil
 	}
 	_, err = f.openResultStore("")
 	return err

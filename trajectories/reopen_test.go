@@ -74,9 +74,7 @@ func TestAbandonedRecords(t *testing.T) {
 	if diff := cmp.Diff(want, contents); diff != "" || tr.Outcome == nil || tr.Outcome.Class != trajectories.Submitted {
 		t.Errorf("gathered, %+v:\n%s", tr.Outcome, diff)
 	}
-	if executions := tr.Entries[2].Executions; len(executions) > 0 {
-		t.Errorf("an abandoned command belongs to a reply: %+v", executions)
-	}
+	assert.Equal(t, 0, len(tr.Entries[2].Executions), "an abandoned command belongs to a reply")
 
 	var prompts []int
 	for p, err := range trajectories.Prompts(trajectories.Read(path)) {

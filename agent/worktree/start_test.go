@@ -111,9 +111,7 @@ func TestDiffIsAgainstTheStart(t *testing.T) {
 				t.Errorf("with the recorded state: %v, the diff is another:\n%s", err, cmp.Diff(diff, again))
 			}
 			if tt.in == nil {
-				if len(diff.Patch) > 0 {
-					t.Errorf("there is a patch:\n%.3000s", diff.Patch)
-				}
+				assert.Equal(t, 0, len(diff.Patch), "there is a patch:\n%.3000s", diff.Patch)
 				return
 			}
 			require.NoError(t, os.WriteFile(filepath.Join(fresh, "..", "p.diff"), diff.Patch, 0o600))

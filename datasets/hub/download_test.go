@@ -53,9 +53,7 @@ func TestFaults(t *testing.T) {
 				t.Errorf("recorded despite the error: %+v, %v", list, err)
 			}
 			assert.Equal(t, tt.gets, len(s.Downloads(shard0)), "requests for the first shard")
-			if found := leftovers(t, dir); len(found) > 0 {
-				t.Errorf("left behind: %v", found)
-			}
+			assert.Equal(t, "", strings.Join(leftovers(t, dir), " "), "left behind")
 		})
 	}
 }

@@ -36,9 +36,7 @@ func TestFetch(t *testing.T) {
 	wantLast := hub.Progress{Stage: hub.Downloading, Repo: repo, Bytes: 500_001, Total: 500_001}
 	assert.Equal(t, wantLast, last, "last progress")
 	assert.Equal(t, 0, len(s.Downloads("dev-00000-of-00001.parquet")), "downloads of another split")
-	if found := leftovers(t, dir); len(found) > 0 {
-		t.Errorf("left behind: %v", found)
-	}
+	assert.Equal(t, "", strings.Join(leftovers(t, dir), " "), "left behind")
 }
 
 func TestAnotherSplitAndCommit(t *testing.T) {
@@ -137,9 +135,7 @@ func TestDamagedCache(t *testing.T) {
 				if n := len(s.Downloads(".parquet")) + len(s.Downloads(".jsonl")); n > 1 {
 					t.Errorf("%d downloads", n)
 				}
-				if found := leftovers(t, dir); len(found) > 0 {
-					t.Errorf("left behind: %v", found)
-				}
+				assert.Equal(t, "", strings.Join(leftovers(t, dir), " "), "left behind")
 			}
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -149,9 +150,7 @@ func TestStartCancelled(t *testing.T) {
 			t.Errorf("after %s: %v", wait, err)
 		}
 	}
-	if names := containers(t, t.Name()); len(names) > 0 {
-		t.Errorf("left behind: %v", names)
-	}
+	assert.Equal(t, "", strings.Join(containers(t, t.Name()), " "), "left behind")
 }
 
 var errStop = errors.New("stopped by the test")

@@ -233,9 +233,12 @@ func newPreparingEngine(t *testing.T, budget int64, note string) (*docker.Engine
 	}
 }
 
-// listPrepared returns the prepared images with a note.
+// listPrepared returns the prepared images with a note. Kept images of others have an empty one.
 func listPrepared(t *testing.T, note string) []image.Summary {
 	t.Helper()
+	if note == "" {
+		return nil
+	}
 	list, err := dockertest.Client(t).ImageList(context.WithoutCancel(t.Context()), image.ListOptions{Filters: filters.NewArgs(filters.Arg("label", "mini.prepared="+note))})
 	require.NoError(t, err)
 	return list

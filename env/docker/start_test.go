@@ -91,9 +91,7 @@ func requireRefused(t *testing.T, e *docker.Engine, c docker.Config, text, hint 
 	if strings.Contains(strings.TrimSpace(err.Error()), "\n") {
 		t.Errorf("more than a line: %v", err)
 	}
-	if names := containers(t, c.Instance); len(names) > 0 {
-		t.Errorf("left behind: %v", names)
-	}
+	assert.Equal(t, "", strings.Join(containers(t, c.Instance), " "), "left behind")
 }
 
 func TestStartRefused(t *testing.T) {

@@ -51,9 +51,7 @@ func TestClose(t *testing.T) {
 	owner := c.current.name
 	assert.NoError(t, first.Close(t.Context()))
 	want := []string{"pod " + second.Name(), "policy " + owner, "map " + owner}
-	if got := objects(t, fake, owner); !slices.Equal(got, want) {
-		t.Errorf("after the end of a pod there are %q, want %q", got, want)
-	}
+	assert.Equal(t, want, objects(t, fake, owner), "after the end of a pod")
 	if err := c.Close(); err != nil { // with a pod that was not closed
 		t.Error(err)
 	}

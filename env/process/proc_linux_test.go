@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime/debug"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -369,8 +368,6 @@ func TestOOMFiles(t *testing.T) {
 		"cgroup v2 in a container": {"0::/\n", []string{"/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory.events"}},
 		"none":                     {"", nil},
 	} {
-		if got := oomFiles(c.groups); !slices.Equal(got, c.want) {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
-		}
+		assert.Equal(t, c.want, oomFiles(c.groups), "%s", name)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -54,12 +53,8 @@ func TestSweep(t *testing.T) {
 	assert.Equal(t, 0, len(scratch.Sweep()), "while its owner lives: removed")
 	require.NoError(t, cmd.Process.Kill())
 	_ = cmd.Wait() // it was killed
-	if found := scratch.Abandoned(); !slices.Equal(found, []string{dir}) {
-		t.Errorf("found %q, want %s alone", found, dir)
-	}
-	if removed := scratch.Sweep(); !slices.Equal(removed, []string{dir}) {
-		t.Errorf("removed %q, want %s alone", removed, dir)
-	}
+	assert.Equal(t, []string{dir}, scratch.Abandoned())
+	assert.Equal(t, []string{dir}, scratch.Sweep(), "removed")
 	for _, path := range []string{own, other, link} {
 		if _, err := os.Lstat(path); err != nil {
 			t.Errorf("%s was removed: %v", path, err)
@@ -116,9 +111,7 @@ func TestCreate(t *testing.T) {
 	assert.NoError(t, scratch.Remove(dir))
 	require.NoError(t, scratch.Create(dir))
 	assert.Error(t, scratch.Create(dir), "the directory was created twice")
-	if left := scratch.Abandoned(); len(left) > 0 {
-		t.Errorf("a sweep would remove %q", left)
-	}
+	assert.Equal(t, "", strings.Join(scratch.Abandoned(), " "), "a sweep would remove")
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("%v, %v", info, err)
 	}

@@ -72,5 +72,6 @@ func About(what []any) string {
 	if len(what) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(what[0].(string), what[1:]...) + ": "
+	format, _ := what[0].(string)
+	return fmt.Sprintf(format, what[1:]...) + ": "
 }

@@ -37,7 +37,7 @@ type tokenList struct {
 func takeTokens(reply *model.Reply) error {
 	var list tokenList
 	if err := json.Unmarshal(reply.Raw, &list); err != nil || len(list.Choices) == 0 {
-		return errNoTokens //nolint:nilerr // fields of another form are not tokens
+		return errNoTokens
 	}
 	choice := list.Choices[0]
 	tokens := &model.Tokens{Prompt: list.Prompt, Completion: choice.IDs}

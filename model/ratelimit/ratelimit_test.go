@@ -49,9 +49,7 @@ func TestManyWorkers(t *testing.T) {
 				if failed > 0 || s.answered != 64*20 {
 					t.Errorf("%d calls failed, %d answered", failed, s.answered)
 				}
-				if len(s.refusals) > 0 {
-					t.Errorf("%d requests were too many", len(s.refusals))
-				}
+				assert.Equal(t, 0, len(s.refusals), "refusals")
 				if took > test.maxTime {
 					t.Errorf("took %v, want at most %v", took, test.maxTime)
 				}

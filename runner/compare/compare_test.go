@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -255,9 +254,7 @@ func TestNames(t *testing.T) {
 		{[]string{"./a", "a/b"}, []string{"a", "a/b"}},
 		{[]string{"../a", "../b"}, []string{"a", "b"}},
 	} {
-		if got := compare.Names(test.dirs); !slices.Equal(got, test.want) {
-			t.Errorf("%q: %q", test.dirs, got)
-		}
+		assert.Equal(t, test.want, compare.Names(test.dirs), "%q", test.dirs)
 	}
 }
 

@@ -204,11 +204,25 @@ func writeInfo(dir *rootdir.Dir, layout grade.Layout, editions []datasets.Source
 	return writeFile(dir, layout.RunInfoPath(), info.JSON())
 }
 
-// CheckTasks returns the errors of tasks that Job would reject, and nil for the others.
+// CheckTasks returns the errors of tasks that cannot be evaluated, and nil for the others: those that Job rejects, and
+// names with the same path as those of an earlier task. Two models have the same path if they differ in a slash,
+// which becomes two underscores, or in case, which some file systems ignore.
 func (c Config) CheckTasks(tasks []Task) []error {
-	errs := make([]error, len(tasks))
+	errs, owners := make([]error, len(tasks)), map[string]Task{}
 	for i, t := range tasks {
-		_, errs[i] = c.newJob(".", t)
+		j, err := c.newJob(".", t)
+		if err != nil {
+			errs[i] = err
+			continue
+		}
+		path := strings.ToLower(j.paths.record)
+		other, ok := owners[path]
+		if ok && (other.Instance.ID != t.Instance.ID || other.Model != t.Model) {
+			errs[i] = fmt.Errorf("evaluate %s: model %.80q %w: instance %.80q of model %.80q uses its path",
+				t.Instance.ID, t.Model, grade.ErrInvalidName, other.Instance.ID, other.Model)
+			continue
+		}
+		owners[path] = t
 	}
 	return errs
 }

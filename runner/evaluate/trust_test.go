@@ -14,6 +14,7 @@ import (
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/evaluate"
+	"github.com/minibench/mini/runner/grade"
 	"github.com/minibench/mini/runner/verdicts"
 )
 
@@ -181,9 +182,29 @@ func TestCacheThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// TestNamesThatCollide checks that a verdict never counts for another model whose records
-// have the same path.
+// TestNamesThatCollide checks that the check before a run rejects the second of two names
+// with the same path, and that a verdict never counts for another model whose records have it.
 func TestNamesThatCollide(t *testing.T) {
+	upper := row(t)
+	upper.ID = strings.ToUpper(upper.ID)
+	again := evaluate.NewTask(row(t), "m", []byte(fix+"\n"))
+	again.Repetition = 2
+	for name, c := range map[string]struct {
+		tasks    [2]evaluate.Task
+		collides bool
+	}{
+		"slash":            {[2]evaluate.Task{evaluate.NewTask(row(t), "a/b", []byte(fix)), evaluate.NewTask(row(t), "a__b", []byte(fix))}, true},
+		"case of models":   {[2]evaluate.Task{evaluate.NewTask(row(t), "Model", []byte(fix)), evaluate.NewTask(row(t), "model", []byte(fix))}, true},
+		"case of a row":    {[2]evaluate.Task{evaluate.NewTask(row(t), "m", []byte(fix)), evaluate.NewTask(upper, "m", []byte(fix))}, true},
+		"gold and a model": {[2]evaluate.Task{evaluate.GoldTask(row(t)), evaluate.NewTask(row(t), "GOLD", []byte(fix))}, true},
+		"repetitions":      {[2]evaluate.Task{evaluate.NewTask(row(t), "m", []byte(fix)), again}, false},
+		"another patch":    {[2]evaluate.Task{evaluate.NewTask(row(t), "m", []byte(fix)), evaluate.NewTask(row(t), "m", nil)}, false},
+	} {
+		errs := evaluate.Config{RunID: "run"}.CheckTasks(c.tasks[:])
+		if errs[0] != nil || errors.Is(errs[1], grade.ErrInvalidName) != c.collides || !c.collides && errs[1] != nil {
+			t.Errorf("%s: %v", name, errs)
+		}
+	}
 	sandboxes := &fakeSandboxes{image: "sha256:aa"}
 	b := newEvaluation(t, identifiedSandboxes{sandboxes})
 	b.run(t.Context(), evaluate.NewTask(row(t), "a/b", []byte(fix)))

@@ -186,7 +186,7 @@ func setModelFacts(cfg *configs.Resolved) error {
 			chosen = &w
 		}
 	}
-	if chosen != nil && !(largest && isUnknown) { // the unknown window may be the largest
+	if chosen != nil && (!largest || !isUnknown) { // the unknown window may be the largest
 		cfg.Agent.Window = *chosen
 	}
 	if images.Fetch && images.Fetcher == nil {

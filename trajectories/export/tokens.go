@@ -38,7 +38,7 @@ type tokenRow struct {
 }
 
 const (
-	skipNoTokens   = "no token ids: run with --tokens, and a server that returns them"
+	skipNoTokens   = "no token ids: run with --tokens, and a server that returns them" //nolint:gosec // no credential
 	noteLostTokens = "replies without token ids, which no row has"
 )
 

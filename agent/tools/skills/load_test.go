@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -229,9 +228,7 @@ func TestShipped(t *testing.T) {
 		}
 	}
 	want := []string{"bisecting-regressions", "large-repositories", "planning-with-files"}
-	if !slices.Equal(names, want) {
-		t.Errorf("they are %v", names)
-	}
+	assert.Equal(t, want, names, "names")
 }
 
 const good = "---\nname: s\ndescription: it helps\n---\nDo it.\n"
@@ -264,9 +261,7 @@ func TestParse(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, problems := skills.Parse("s", []byte(tt.data))
-			if len(problems) > 0 {
-				t.Error(problems)
-			}
+			assert.Equal(t, 0, len(problems), "%v", problems)
 			assert.NoDiff(t, cmp.Diff(tt.want, s, cmpopts.IgnoreUnexported(skills.Skill{})))
 		})
 	}

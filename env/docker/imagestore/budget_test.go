@@ -370,9 +370,7 @@ func TestWaitForFullDisk(t *testing.T) {
 		release()
 		_, keep := ensure(t, s, "new:1") // replaces the old one
 		defer keep()
-		if !slices.Equal(e.images, []string{"new:1"}) {
-			t.Errorf("the engine has %q", e.images)
-		}
+		assert.Equal(t, []string{"new:1"}, e.images, "the engine")
 		time.AfterFunc(10*time.Minute, e.grow)
 		start := time.Now()
 		_, release = ensure(t, s, "more:1") // while the new one is in use

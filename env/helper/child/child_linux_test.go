@@ -192,9 +192,7 @@ func TestToolDir(t *testing.T) {
 			t.Errorf("%s: %v, %v; want mode %v", name, info, err, mode)
 		}
 	}
-	if left := scratch.Abandoned(); len(left) > 0 {
-		t.Errorf("a sweep would remove %q", left)
-	}
+	assert.Equal(t, "", strings.Join(scratch.Abandoned(), " "), "a sweep would remove")
 	assert.NoError(t, p.Close())
 	requireMissing("after Close")
 }

@@ -219,14 +219,10 @@ func TestNamesWithinHunks(t *testing.T) {
 	}
 	// After the hunk, such lines are file names.
 	patch += "--- a/conftest.py\n+++ b/conftest.py\n@@ -1 +1 @@\n-x\n+y"
-	if got := flags(tampering.CheckPatch([]byte(patch), datasets.Instance{})); !slices.Equal(got, []string{"test_setup conftest.py"}) {
-		t.Errorf("found %v", got)
-	}
+	assert.Equal(t, []string{"test_setup conftest.py"}, flags(tampering.CheckPatch([]byte(patch), datasets.Instance{})))
 	// A hunk with fewer lines than its header claims ends at the next header.
 	patch = "--- a/x\n+++ b/x\n@@ -1,99999999999999999999 +1,9 @@\n-x\n" + change("conftest.py")
-	if got := flags(tampering.CheckPatch([]byte(patch), datasets.Instance{})); !slices.Equal(got, []string{"test_setup conftest.py"}) {
-		t.Errorf("found %v", got)
-	}
+	assert.Equal(t, []string{"test_setup conftest.py"}, flags(tampering.CheckPatch([]byte(patch), datasets.Instance{})))
 }
 
 func FuzzWithout(f *testing.F) {

@@ -300,9 +300,7 @@ func TestSecretsAreRedacted(t *testing.T) {
 				}
 			}
 			assert.Equal(t, wantLeft, reported, "are said to be left")
-			if records := secretRecords(secrets.Locations); !slices.Equal(records, []int{0, 6, 8, 1000}) {
-				t.Errorf("in records %v", records)
-			}
+			assert.Equal(t, []int{0, 6, 8, 1000}, secretRecords(secrets.Locations), "in records")
 		})
 	}
 }

@@ -250,9 +250,7 @@ func TestOwnRoundTrip(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			doc, lost := write(t, tr, "resolved")
 			assert.NoError(t, validate(t, doc))
-			if len(lost) > 0 {
-				t.Errorf("lost: %q", lost)
-			}
+			assert.Equal(t, 0, len(lost), "lost: %q", lost)
 			f, reread := readAttempt(t, "a.json", doc)
 			checkRestored(t, tr, reread)
 			if f.Header.InstanceID != "demo__a-1" || len(f.Header.Tools) != len(tr.Header.Tools) {
@@ -293,9 +291,7 @@ func TestCompactionRoundTrip(t *testing.T) {
 	tr := b.attempt()
 	doc, lost := write(t, tr, "")
 	assert.NoError(t, validate(t, doc))
-	if len(lost) > 0 {
-		t.Errorf("lost: %q", lost)
-	}
+	assert.Equal(t, 0, len(lost), "lost: %q", lost)
 	for _, text := range []string{
 		`"source":"system","message":"what happened"`, `"context_management":{"type":"compaction","boundary":"replace"}`,
 		`"context_management":{"type":"injection","boundary":"append"}`,
@@ -360,9 +356,7 @@ func TestChildren(t *testing.T) {
 		shortAttempt(t, childHeader(3, 0), "c"), shortAttempt(t, childHeader(1, 0), "mini-tool delegate z", childTool(2)), shortAttempt(t, childHeader(2, 1), "b"),
 	}
 	data, losses := write(t, tr, "")
-	if len(losses) > 0 {
-		t.Errorf("lost: %v", losses)
-	}
+	assert.Equal(t, 0, len(losses), "lost: %v", losses)
 	assert.NoError(t, validate(t, data))
 	var doc validTrajectory
 	require.NoError(t, json.Unmarshal(data, &doc))

@@ -169,9 +169,7 @@ func TestToolRoundTrip(t *testing.T) {
 	b.addOutcome()
 	tr := b.attempt()
 	data, lost := write(t, tr, "")
-	if len(lost) > 0 {
-		t.Errorf("lost: %q", lost)
-	}
+	assert.Equal(t, 0, len(lost), "lost: %q", lost)
 	_, reread := readAttempt(t, "t.json", data)
 	numbers := cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Record" }, cmp.Ignore())
 	for i, e := range tr.Entries {
@@ -207,9 +205,7 @@ func TestForeignRoundTrip(t *testing.T) {
 			data := realFile(t, name)
 			f, tr := readAttempt(t, name, data)
 			rewritten, losses := write(t, tr, "")
-			if len(losses) > 0 {
-				t.Errorf("losses when writing: %q", losses)
-			}
+			assert.Equal(t, 0, len(losses), "losses when writing: %q", losses)
 			t.Logf("%q", f.Losses)
 			var want bytes.Buffer
 			require.NoError(t, json.Indent(&want, bytes.TrimSpace(data), "", "  "))

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -74,6 +75,9 @@ Run "{{.CommandPath}} COMMAND --help" for the help of a command.{{end}}
 Help topics:%s{{end}}
 `
 
+// addTemplateFunc adds a function to cobra's, which all commands of a process share.
+var addTemplateFunc = sync.OnceFunc(func() { cobra.AddTemplateFunc("flagUsages", flagUsages) })
+
 // setHelp sets the usage template, the groups and the help command. It makes help
 // list flags in the order of their definition.
 func setHelp(root *cobra.Command) {
@@ -81,7 +85,7 @@ func setHelp(root *cobra.Command) {
 	for _, t := range Topics {
 		fmt.Fprintf(&list, "\n  %-19s %s", "help "+t.Name, t.Short)
 	}
-	cobra.AddTemplateFunc("flagUsages", flagUsages)
+	addTemplateFunc()
 	root.SetUsageTemplate(fmt.Sprintf(usageTemplate, &list))
 	for _, g := range commandGroups {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})

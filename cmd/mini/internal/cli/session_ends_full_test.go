@@ -171,7 +171,7 @@ func TestSessionWithoutRepository(t *testing.T) {
 
 	s.sh("truncate -s 70M x1 x2 x3")
 	p = s.session(s.args([]string{submitCommand}, "-y", "-t", "do it")...)
-	p.play(step{"Changes cannot be shown or undone: the folder has more than 200 MB and is not in a git repository.", ""})
+	p.play(step{"Changes cannot be shown or undone: the folder has more than 200 MB and is not in", ""})
 	p.play(step{askNext, "/undo\r"}, step{"cannot be shown or undone: the folder has more than 200 MB", ""}, step{askNext, keyEnter})
 	p.checkExit(0)
 }

@@ -205,8 +205,19 @@ func TestSession(t *testing.T) {
 		{
 			name: "edited, always allowed, and a step undone", rich: true, replies: []string{"echo theirs > new", "ls", "ls -a", "sed -i s/one/two/ file", submitCommand},
 			steps: []step{
-				{askConfirm, "e\r"}, {"Edit the command", "\x15echo mine > new\r"}, {"changed: new +1", ""}, {askConfirm, "a\r"}, {`Always allow "ls ..."?`, "f\r"}, {"Allowed in this folder: ls ...", ""},
-				{askConfirm, keyEnter}, {"changed: file +1 -1", ""}, {askConfirm, keyEnter}, {askNext, "/undo 1\r"}, {"Undo step 4?", "y\r"}, {"Undone: 1 put back, 0 removed.", "!grep -q one file && grep -q mine new && mini policy rules | grep -q '1  ls' && mini policy check 'ls x' | grep -q 'always: ls'"}, {askNext, keyEnter},
+				{askConfirm, "e\r"},
+				{"Edit the command", "\x15echo mine > new\r"},
+				{"changed: new +1", ""},
+				{askConfirm, "a\r"},
+				{`Always allow "ls ..."?`, "f\r"},
+				{"Allowed in this folder: ls ...", ""},
+				{askConfirm, keyEnter},
+				{"changed: file +1 -1", ""},
+				{askConfirm, keyEnter},
+				{askNext, "/undo 1\r"},
+				{"Undo step 4?", "y\r"},
+				{"Undone: 1 put back, 0 removed.", "!grep -q one file && grep -q mine new && mini policy rules | grep -q '1  ls' && mini policy check 'ls x' | grep -q 'always: ls'"},
+				{askNext, keyEnter},
 			},
 			conversation: "echo theirs > new\nobservation: The user changed the command before it ran. This ran instead:\nls\n" + ranOK + "\nls -a\n" + ranOK +
 				"\nsed -i s/one/two/ file\n" + ranOK + "\n" + submitCommand,

@@ -76,7 +76,7 @@ func (t *worktree) takeSnapshot(ctx context.Context, w io.Writer, stored *sessio
 // snapshotError says why a folder cannot be stored, as a chat.ErrNoSnapshot. It returns other errors
 // unchanged.
 func snapshotError(err error) error {
-	reason := ""
+	var reason string
 	switch {
 	case errors.Is(err, undo.ErrGitNotFound):
 		reason = "git is not installed"
@@ -94,7 +94,9 @@ func snapshotError(err error) error {
 // noSnapshotError is a chat.ErrNoSnapshot with its reason as the text.
 type noSnapshotError string
 
-func (e noSnapshotError) Error() string      { return string(e) }
+func (e noSnapshotError) Error() string { return string(e) }
+
+// Is reports that a noSnapshotError is a chat.ErrNoSnapshot.
 func (noSnapshotError) Is(target error) bool { return target == chat.ErrNoSnapshot }
 
 // Diff implements chat.Snapshot. Before takeSnapshot, it returns no changes, or an error if no

@@ -45,7 +45,7 @@ func (s *Server) isAdmitted(w http.ResponseWriter, r *http.Request) bool {
 	if len(query) > 0 {
 		own += "?" + query.Encode()
 	}
-	http.Redirect(w, r, own, http.StatusSeeOther)
+	http.Redirect(w, r, own, http.StatusSeeOther) //nolint:gosec // a page of this server
 	return false
 }
 

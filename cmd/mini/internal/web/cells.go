@@ -19,9 +19,10 @@ type cell struct {
 	Title   string
 }
 
-// Letter returns the letter of the class; Style is its name in the style sheet.
+// Letter returns the letter of the class.
 func (c cell) Letter() string { return string(c.Class) }
 
+// Style returns the name of the class in the style sheet.
 func (c cell) Style() string {
 	if c.Class == chart.None {
 		return "N"

@@ -187,6 +187,7 @@ func (r listedRun) Rate() string {
 	return rate
 }
 
+// Of returns of how many instances the rate is.
 func (r listedRun) Of() string {
 	c := r.Snapshot.Stats
 	if c.Rate.Instances == 0 {

@@ -25,16 +25,16 @@ func (s *Server) changeLabels(w http.ResponseWriter, r *http.Request) {
 	form := r.PostForm // parsed by mayChange
 	switch {
 	case form.Has("note"):
-		err = labels.SetNote(own.Dir, id, form.Get("note"))
+		err = labels.SetNote(own.Dir, id, form.Get("note")) //nolint:contextcheck // it waits for the lock for a short time
 	default:
-		_, err = labels.Change(own.Dir, id, form["add"], form["remove"])
+		_, err = labels.Change(own.Dir, id, form["add"], form["remove"]) //nolint:contextcheck // as above
 	}
 	if err != nil {
 		s.fail(w, fmt.Errorf("%w: %w", errRefused, err))
 		return
 	}
 	own.reload()
-	http.Redirect(w, r, links{}.Instance(own, id)+"#labels", http.StatusSeeOther)
+	http.Redirect(w, r, links{}.Instance(own, id)+"#labels", http.StatusSeeOther) //nolint:gosec // a page of this server
 }
 
 // mayChange reports whether a request comes from a form of this server, and parses the form.

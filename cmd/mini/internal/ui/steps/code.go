@@ -101,9 +101,10 @@ func (h *highlighter) token(line string) (n int, style func(string) string) {
 		return len(line), Faint
 	case strings.ContainsRune(h.language.quotes, first):
 		for i := size; i < len(line); i++ {
-			if line[i] == '\\' {
+			switch line[i] {
+			case '\\':
 				i++
-			} else if line[i] == line[0] {
+			case line[0]:
 				return i + 1, Colour(ansi.Green)
 			}
 		}
