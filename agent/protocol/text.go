@@ -94,6 +94,10 @@ func findBlocks(text string) []block {
 		if m == nil {
 			break
 		}
+		if end := enclosedUntil(text, m[0]); end > 0 {
+			text = text[end:]
+			continue
+		}
 		b := block{fence: text[m[2]:m[3]], text: text[m[1]:]}
 		text = b.text
 		closers := closingFences(b.text, b.fence)
@@ -113,6 +117,29 @@ func findBlocks(text string) []block {
 		blocks = append(blocks, b)
 	}
 	return blocks
+}
+
+// enclosedUntil returns the end of a block of another kind around the offset at, such as an example in the answer; 0 if
+// there is none. The fence of such a block is longer than usual or of tildes, and it is closed: models forget to close
+// ordinary ones.
+func enclosedUntil(text string, at int) int {
+	fence, offset := "", 0
+	for line := range strings.Lines(text) {
+		next := offset + len(line)
+		switch m := fenceLine.FindStringSubmatch(line); {
+		case fence != "" && isClosing(strings.TrimLeft(line, " "), fence):
+			if offset > at {
+				return next
+			}
+			fence = ""
+		case fence == "" && next > at:
+			return 0
+		case fence == "" && m != nil && (len(m[1]) > 3 || m[1][0] == '~'):
+			fence = m[1]
+		}
+		offset = next
+	}
+	return 0
 }
 
 // closingFences returns the offsets of the lines that may close a block: they start with
@@ -194,7 +221,18 @@ var startOfBlock = lazyregexp.New("(`{3,}|~{3,})(?:bash|mswea_bash_command)\\b")
 // one. For a custom pattern, the start is its literal prefix.
 func (p textProtocol) startsCommand(content string) bool {
 	if p.re == nil {
-		return startOfBlock.MatchString(content)
+		for range maxCandidates {
+			m := startOfBlock.FindStringIndex(content)
+			if m == nil {
+				return false
+			}
+			end := enclosedUntil(content, m[0])
+			if end == 0 {
+				return true
+			}
+			content = content[end:]
+		}
+		return true
 	}
 	prefix, _ := p.re.LiteralPrefix()
 	return prefix != "" && prefix != "```" && strings.Contains(content, prefix) // a bare fence also starts other blocks

@@ -118,7 +118,7 @@ func (b Block) tableText(width int) string {
 const (
 	minHanging   = 40 // the least width in which words are wrapped beside the other columns
 	below        = 4  // the indent of what stands below its row
-	hangingLines = 5
+	hangingLines = 8
 )
 
 // hangingText returns a table whose last column is wrapped, or never cut.

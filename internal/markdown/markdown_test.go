@@ -48,6 +48,7 @@ func TestSpans(t *testing.T) {
 		{"**ä**: x", "[1**ä**]: x"},
 		{"*** ***", "*** ***"},
 		{"**", "**"},
+		{`\*esc\* a\_b **x\*y** \a`, `[4\*]esc[4\*] a[4\_]b [1**x[4\*]y**] \a`},
 		{"", ""},
 	} {
 		marks := map[int]string{}
@@ -68,7 +69,7 @@ func TestSpans(t *testing.T) {
 // Text that is made to be slow takes linear time.
 func TestHostileText(t *testing.T) {
 	start := time.Now()
-	for _, piece := range []string{"`", "*", "**a", "*a ", "a* ", "`a", "``a`", "- ", "#", "1", "[a](", "**a**"} {
+	for _, piece := range []string{"`", "*", "**a", "*a ", "a* ", "`a", "``a`", "- ", "#", "1", "[a](", "**a**", `\*`} {
 		line := strings.Repeat(piece, 1<<20/len(piece))
 		var s markdown.Scanner
 		s.Line(line)

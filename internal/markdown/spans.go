@@ -16,6 +16,7 @@ const (
 	Bold                  // between two asterisks
 	Italic                // between single asterisks
 	Link                  // [text](address)
+	Escape                // a backslash and a sign; the text is the sign
 )
 
 // Span is a part of a line with its marks: line[Start:End]. The text between the marks is
@@ -31,6 +32,8 @@ type Span struct {
 func Spans(line string) []Span {
 	spans := CodeSpans(line)
 	spans = append(spans, links(line, spans)...)
+	slices.SortFunc(spans, func(a, b Span) int { return a.Start - b.Start })
+	spans = append(spans, escapes(line, spans)...)
 	slices.SortFunc(spans, func(a, b Span) int { return a.Start - b.Start })
 	spans = append(spans, emphasis(line, spans)...)
 	slices.SortStableFunc(spans, func(a, b Span) int { return a.Start - b.Start })
@@ -88,6 +91,20 @@ func links(line string, codes []Span) (spans []Span) {
 				}
 			}
 			open = -1
+		}
+	}
+	return spans
+}
+
+// escapes returns the escaped signs outside of inner spans.
+func escapes(line string, inner []Span) (spans []Span) {
+	for i := 0; i+1 < len(line); i++ {
+		switch {
+		case len(inner) > 0 && inner[0].Start == i:
+			i, inner = inner[0].End-1, inner[1:]
+		case line[i] == '\\' && strings.IndexByte("\\`*_{}[]()#+-.!|<>~", line[i+1]) >= 0:
+			spans = append(spans, Span{i, i + 2, i + 1, i + 2, Escape})
+			i++
 		}
 	}
 	return spans

@@ -250,7 +250,7 @@ func rateText(r stats.Rate) string {
 }
 
 // costColumn returns the format of the costs of runs. A cost of which a part is not known
-// is a minimum.
+// is a minimum, "?" if none of it is known.
 func (r *Result) costColumn() func(dollars float64, known bool) string {
 	var amounts []float64
 	for _, run := range r.Runs {
@@ -258,7 +258,10 @@ func (r *Result) costColumn() func(dollars float64, known bool) string {
 	}
 	money := unit.MoneyColumn(amounts...)
 	return func(dollars float64, known bool) string {
-		if !known {
+		switch {
+		case dollars == 0:
+			return unit.Cost(dollars, known)
+		case !known:
 			return "≥" + money(dollars)
 		}
 		return money(dollars)

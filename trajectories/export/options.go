@@ -93,8 +93,14 @@ type Options struct {
 	ShardBytes int64 `json:"shard_bytes,omitempty"`
 }
 
-// ErrOptions is wrapped by errors about invalid options.
-var ErrOptions = errors.New("options")
+// ErrOptions is what errors about invalid options are, besides their own text.
+var ErrOptions = errors.New("invalid options")
+
+// optionsError is an ErrOptions whose text names the flag.
+type optionsError struct{ error }
+
+// Is implements the interface of errors.Is.
+func (optionsError) Is(target error) bool { return target == ErrOptions }
 
 // Validate checks the options and returns them with defaults. Errors contain the names of
 // command line flags.
@@ -134,7 +140,7 @@ func (o Options) Validate() (Options, error) {
 }
 
 func optionError(format string, args ...any) error {
-	return fmt.Errorf("%w: %w", ErrOptions, fmt.Errorf(format, args...))
+	return optionsError{fmt.Errorf(format, args...)}
 }
 
 // checkValue sets an empty value to its default, known[0], and checks that known contains

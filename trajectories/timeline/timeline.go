@@ -31,6 +31,11 @@ type Timeline struct {
 	// subagents. They include calls whose replies were abandoned.
 	Usage model.Usage
 	Cost  model.Cost
+	// FailedCalls is the number of calls that are no step, because they failed or their replies were
+	// abandoned.
+	FailedCalls int
+	// Limits are those that the user set last; nil if the user set none.
+	Limits *trajectories.Limits
 }
 
 // Step is a reply of the model with the results of its commands. The first step and
@@ -113,6 +118,7 @@ func New(a *trajectories.Attempt) *Timeline {
 		prompts.add(Note, "", importText(a.Import))
 	}
 	t := &Timeline{Header: a.Header, Diff: a.Diff, Outcome: a.Outcome, Totals: a.Totals, Steps: []*Step{prompts}, End: endStep(a)}
+	t.FailedCalls, t.Limits = len(a.FailedCalls), a.Limits
 	parts := append(conversationParts(a), noteParts(a)...)
 	slices.SortStableFunc(parts, func(x, y *Step) int { return cmp.Compare(x.record, y.record) })
 	for _, p := range parts {

@@ -95,7 +95,7 @@ func (r *Report) addDuplicates(d *doc.Doc) {
 	}
 	d.Blank()
 	d.Paragraph(line, 0, 2)
-	rows := [][]string{{"  similar", "left out, and what it is similar to"}}
+	rows := [][]string{{"  similar", "attempt, and an earlier one that it is similar to"}}
 	for _, p := range found.Pairs[:min(len(found.Pairs), maxExamples)] {
 		rows = append(rows, []string{percent(p.Similarity), p.Duplicate}, []string{"", "  " + p.Kept})
 	}

@@ -3,6 +3,7 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"sync"
 
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
@@ -55,6 +56,14 @@ func (a *App) Print(d *doc.Doc) error { return d.WriteText(a.Out, ui.Width(a.Out
 
 // PrintNames is like Print for tables of names to copy: without a terminal it cuts none.
 func (a *App) PrintNames(d *doc.Doc) error { return d.WriteText(a.Out, ui.TableWidth(a.Out)) }
+
+// PrintResult prints a value as a line of JSON if asJSON is set, else its text for people.
+func (a *App) PrintResult(asJSON bool, value any, d *doc.Doc) error {
+	if asJSON {
+		return json.NewEncoder(a.Out).Encode(value)
+	}
+	return a.PrintNames(d)
+}
 
 // Sandboxes opens the sandboxes of a configuration. They end with a.Kill. Notes are printed to stderr,
 // unless o has another writer, and events are printed there, too, unless o has an observer.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"strings"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/docker/imagestore"
 	envopen "github.com/minibench/mini/env/open"
+	"github.com/minibench/mini/internal/doc"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/unit"
 	modelopen "github.com/minibench/mini/model/open"
@@ -440,7 +442,9 @@ func (p sweepPlan) text() string {
 		*total += *c.Plan.Cost.Ceiling
 	}
 	rows = append(rows, []string{"total", fmt.Sprint(attempts), ceilingText(total)})
-	b.WriteString(cmdutil.FormatColumns(rows))
+	table := &doc.Doc{}
+	table.Table("lll", rows)
+	b.WriteString(table.Text(math.MaxInt))
 	for _, c := range p.Combinations {
 		if c.Plan.Obstacle != "" {
 			fmt.Fprintf(&b, "\n%s cannot start: %s\n", c.Name, text.Printable(c.Plan.Obstacle))

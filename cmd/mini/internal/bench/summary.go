@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/eval"
 	"github.com/minibench/mini/cmd/mini/internal/ui"
 	envopen "github.com/minibench/mini/env/open"
+	"github.com/minibench/mini/internal/doc"
 	"github.com/minibench/mini/internal/lazyregexp"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/version"
@@ -69,7 +71,9 @@ func printStart(w io.Writer, jobs []*Job) error {
 		for _, j := range jobs {
 			legend = append(legend, []string{"  " + j.label, j.name()})
 		}
-		_, err = io.WriteString(w, cmdutil.FormatColumns(legend))
+		d := &doc.Doc{}
+		d.Table("ll", legend)
+		err = d.WriteText(w, math.MaxInt)
 	}
 	if err == nil && !slices.ContainsFunc(jobs, func(j *Job) bool { return j.Config.Model.Class != "scripted" }) {
 		_, err = fmt.Fprintln(w, "the replies are scripted: no model is called")

@@ -12,16 +12,15 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/minibench/mini/configs"
-	"github.com/minibench/mini/internal/lazyregexp"
-	"github.com/minibench/mini/internal/usage"
-
 	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/ui"
 	"github.com/minibench/mini/cmd/mini/internal/ui/progress"
-	"github.com/minibench/mini/internal/table"
+	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/internal/doc"
+	"github.com/minibench/mini/internal/lazyregexp"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/unit"
+	"github.com/minibench/mini/internal/usage"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/compare"
 	"github.com/minibench/mini/runner/control"
@@ -215,8 +214,12 @@ func printSweep(a *app.App, all []*Job) (err error) {
 			rows[i] = []string{row[0], row[1], row[5]}
 		}
 	}
+	d := &doc.Doc{}
+	d.Line(0, "sweep %s", dir)
+	d.Blank()
+	d.Table(columns, rows)
 	var b strings.Builder
-	fmt.Fprintf(&b, "sweep %s\n\n%s", text.Printable(dir), table.Table(ui.TableWidth(a.Out), columns, rows))
+	b.WriteString(d.Text(ui.TableWidth(a.Out)))
 	for _, a := range all {
 		err = errors.Join(err, a.printKept(&b))
 	}

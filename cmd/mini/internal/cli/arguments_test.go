@@ -59,13 +59,14 @@ func TestArguments(t *testing.T) {
 		{"report $D/first --html $D/one.html --html-steps some", 2, `--html-steps "some": it is none, flips, failed or all`},
 		{"report $D/first --html-steps all", 2, "--html-steps is for --html FILE, which is not given"},
 		{"compare $D/first $D/second --html-steps all", 2, "--html-steps is for --html FILE, which is not given"},
-		{"report $D/first --html $D/one.html --json", 1, "[html json]"},
+		{"report $D/first --html $D/one.html --json", 2, "--html and --json cannot be combined"},
 
 		{"compare $D/first", 2, "at least two runs"},
 		{"compare $D/first $D/./first", 2, "first is given twice"},
 		{"compare $D/first $D/nowhere", 2, "$D/nowhere"},
 		{"compare $D/first $D/second --base third", 2, "--base third is not one of the runs"},
 		{"compare $D/first $D/second --missing zero", 2, "it is drop or fail"},
+		{"report $D/first -i x --html f", 2, "--html and --instance cannot be combined"},
 		{"compare $D/first $D/second --json --csv", 2, "--json, --csv, --markdown and --html cannot be combined"},
 
 		{"inspect $D/first --filter colour:red", 2, `mini: --filter: unknown filter "colour:" (status:WORD, verdict:WORD, label:WORD, cost>N, cost<N, text:WORDS)`},

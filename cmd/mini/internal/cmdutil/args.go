@@ -50,6 +50,8 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 			text += fmt.Sprintf("; did you mean %s?", cmp.Or(configs.ClosestName(args[0], near), near[0]))
 		} else if near := configs.ClosestName(args[0], []string{"help", "version"}); cmd == cmd.Root() && near != "" { // cobra does not suggest them
 			text += "; did you mean " + near + "?"
+		} else if cmd == cmd.Root() && len(args) > 1 {
+			text += fmt.Sprintf("; a task is mini -t %.60q", strings.Join(args, " "))
 		}
 		return usage.Wrap(errors.New(text + "; see " + cmd.CommandPath() + " --help"))
 	}

@@ -6,17 +6,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"io"
 	"os"
 	"runtime/debug"
-	"strings"
-	"text/tabwriter"
 
 	"golang.org/x/term"
 
 	"github.com/minibench/mini/internal/rootdir"
-	"github.com/minibench/mini/internal/text"
 )
 
 // Streams are the input and output of a command. Out receives results, Err progress and
@@ -65,21 +61,6 @@ func WriteJSON(w io.Writer, v any) error {
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
-}
-
-// FormatColumns aligns rows in columns. It replaces the cells in rows by their printable text.
-// Callers pass the header as the first row.
-func FormatColumns(rows [][]string) string {
-	var b strings.Builder
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	for _, cells := range rows {
-		for i := range cells {
-			cells[i] = text.Printable(cells[i])
-		}
-		_, _ = fmt.Fprintln(t, strings.Join(cells, "\t")) // never fails
-	}
-	_ = t.Flush() // never fails
-	return b.String()
 }
 
 // FileExists reports whether path exists.

@@ -232,18 +232,21 @@ func (u *ProviderSetup) askAddress(ctx context.Context, a *ask.Prompter, cfg *co
 	}
 }
 
+// sharedKey is the variable for the keys of servers whose addresses give no name.
+const sharedKey = "LOCAL_API_KEY"
+
 // keyVariable returns the name of the variable for the key of a server. The name is made
 // from the second-level domain, so that mini does not send the server the key of another
-// one. It is LOCAL_API_KEY for an IP address or a host name without a usable domain.
+// one. It is sharedKey for an IP address or a host name without a usable domain.
 func keyVariable(u *url.URL) string {
 	host := u.Hostname()
 	if net.ParseIP(host) != nil || !strings.Contains(host, ".") {
-		return "LOCAL_API_KEY"
+		return sharedKey
 	}
 	labels := strings.Split(host, ".")
 	name := strings.ToUpper(strings.ReplaceAll(labels[len(labels)-2], "-", "_")) + "_API_KEY"
 	if !configs.IsVariable(name) {
-		return "LOCAL_API_KEY"
+		return sharedKey
 	}
 	return name
 }
@@ -297,7 +300,16 @@ func (u *ProviderSetup) askKey(ctx context.Context, a *ask.Prompter, cfg *config
 			return err
 		}
 	}
-	if os.Getenv(u.KeyEnv) != "" {
+	isSet := os.Getenv(u.KeyEnv) != ""
+	switch {
+	case isSet && u.KeyEnv == sharedKey && u.BaseURL != cfg.Model.BaseURL:
+		if err := a.Printf("%s is set%s, perhaps for another server. Paste the key of this one;\nEnter sends it the key that is set.", u.KeyEnv, inFile(u.KeyEnv)); err != nil {
+			return err
+		}
+		key, err := u.askValidKey(ctx, a)
+		u.key = key
+		return err
+	case isSet:
 		return a.Printf("%s is set%s.", u.KeyEnv, inFile(u.KeyEnv))
 	}
 	enterHint := "to export it yourself"

@@ -20,12 +20,11 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/rows"
-	"github.com/minibench/mini/cmd/mini/internal/ui"
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/datasets/demo"
 	"github.com/minibench/mini/datasets/hub"
 	datasetopen "github.com/minibench/mini/datasets/open"
-	"github.com/minibench/mini/internal/table"
+	"github.com/minibench/mini/internal/doc"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/internal/usage"
@@ -181,7 +180,9 @@ func listRows(ctx context.Context, a *app.App, o *ShowOptions) error {
 		issue := text.FirstLine(strings.TrimSpace(in.ProblemStatement))
 		rows = append(rows, []string{in.ID, cmp.Or(in.Repo, "-"), fmt.Sprint(len(in.FailToPass)), fmt.Sprint(len(in.PassToPass)), issue})
 	}
-	return a.PrintText(table.Table(ui.Width(a.Out), "isrrs", rows))
+	d := &doc.Doc{}
+	d.Table("isrrs", rows)
+	return a.Print(d)
 }
 
 func show(ctx context.Context, a *app.App, o *ShowOptions, id string) error {
@@ -306,7 +307,7 @@ func newDatasetsList(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return cmdutil.PrintResult(a.Streams, o.json, list, datasetTable(list))
+			return a.PrintResult(o.json, list, datasetTable(list))
 		},
 	}
 	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
@@ -345,8 +346,8 @@ func listDatasets() ([]listedDataset, error) {
 	return list, nil
 }
 
-// datasetTable formats the list as a table.
-func datasetTable(list []listedDataset) string {
+// datasetTable returns the list as a table.
+func datasetTable(list []listedDataset) *doc.Doc {
 	rows := [][]string{{"NAME", "SPLIT", "ROWS", "FETCHED", "DESCRIPTION"}}
 	for _, entry := range list {
 		count := "-"
@@ -362,5 +363,7 @@ func datasetTable(list []listedDataset) string {
 		}
 		rows = append(rows, []string{entry.Name, cmp.Or(entry.Split, "-"), count, fetched, entry.About})
 	}
-	return cmdutil.FormatColumns(rows)
+	d := &doc.Doc{}
+	d.Table("lllls", rows)
+	return d
 }

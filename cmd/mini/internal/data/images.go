@@ -23,6 +23,7 @@ import (
 	"github.com/minibench/mini/env/docker"
 	"github.com/minibench/mini/env/docker/imagestore"
 	envopen "github.com/minibench/mini/env/open"
+	"github.com/minibench/mini/internal/doc"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/internal/usage"
@@ -98,15 +99,15 @@ their size on disk. For the others, it asks the registry for the size to pull.`,
 			if err != nil {
 				return usage.Wrap(err)
 			}
-			return cmdutil.PrintResult(a.Streams, o.bench.JSON, p, imagePlanText(p))
+			return a.PrintResult(o.bench.JSON, p, imagePlanDoc(p))
 		},
 	}
 	o.addFlags(cmd.Flags())
 	return cmd
 }
 
-// imagePlanText formats a plan as a table and a summary.
-func imagePlanText(p imagestore.Plan) string {
+// imagePlanDoc returns a plan as a table and a summary.
+func imagePlanDoc(p imagestore.Plan) *doc.Doc {
 	rows := [][]string{{"IMAGE", "STATE", "ON DISK", "TO PULL", "PLATFORM", "INSTANCES"}}
 	for _, image := range p.Images {
 		state, disk, pull := "pull", "-", "?"
@@ -118,32 +119,31 @@ func imagePlanText(p imagestore.Plan) string {
 		}
 		rows = append(rows, []string{image.Image, state, disk, pull, cmp.Or(strings.Join(image.Platforms, " "), "?"), fmt.Sprint(image.Instances)})
 	}
-	var b strings.Builder
-	b.WriteString(cmdutil.FormatColumns(rows))
+	d := &doc.Doc{}
+	d.Table("llllll", rows)
 	for _, image := range p.Images {
 		if image.Problem != "" {
-			fmt.Fprintf(&b, "%s\n", text.Printable("  "+image.Image+": "+image.Problem))
+			d.Line(2, "%s: %s", image.Image, image.Problem)
 		}
 	}
-	fmt.Fprintf(&b, "%s: %d here (%s, shared layers counted each time), %d to pull (%s compressed, shared layers once",
-		text.Count(len(p.Images), "image"), p.PresentCount, unit.Size(p.PresentBytes), p.Pull, unit.Size(p.PullBytes))
+	unknown := ""
 	if p.Unknown > 0 {
-		fmt.Fprintf(&b, "; the size of %d is unknown", p.Unknown)
+		unknown = fmt.Sprintf("; the size of %d is unknown", p.Unknown)
 	}
-	b.WriteString(")\n")
+	d.Line(0, "%s: %d here (%s, shared layers counted each time), %d to pull (%s compressed, shared layers once%s)",
+		text.Count(len(p.Images), "image"), p.PresentCount, unit.Size(p.PresentBytes), p.Pull, unit.Size(p.PullBytes), unknown)
+	free := "the free space of the engine's disk is unknown"
 	if p.FreeBytes != nil {
-		fmt.Fprintf(&b, "%s free on the engine's disk", unit.Size(*p.FreeBytes))
-	} else {
-		b.WriteString("the free space of the engine's disk is unknown")
+		free = unit.Size(*p.FreeBytes) + " free on the engine's disk"
 	}
 	if p.MinFree > 0 {
-		fmt.Fprintf(&b, "; new instances wait while less than %s is free", unit.Size(p.MinFree))
+		free += fmt.Sprintf("; new instances wait while less than %s is free", unit.Size(p.MinFree))
 	}
 	if p.Budget > 0 {
-		fmt.Fprintf(&b, "; mini keeps at most %s of pulled images", unit.Size(p.Budget))
+		free += fmt.Sprintf("; mini keeps at most %s of pulled images", unit.Size(p.Budget))
 	}
-	b.WriteString("\n")
-	return b.String()
+	d.Line(0, "%s", free)
+	return d
 }
 
 // pullResult is the output of mini images pull --json.

@@ -12,10 +12,8 @@ import (
 	"strings"
 
 	"github.com/minibench/mini/cmd/mini/internal/app"
-	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
-	"github.com/minibench/mini/cmd/mini/internal/ui"
+	"github.com/minibench/mini/internal/doc"
 	"github.com/minibench/mini/internal/rootdir"
-	"github.com/minibench/mini/internal/table"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/runner/replay"
 )
@@ -42,20 +40,25 @@ func (o *Options) save(rep *fullReport) error {
 	return nil
 }
 
+// maxSentence is the greatest number of lines of a sentence about an attempt.
+const maxSentence = 20
+
 // show prints the report as JSON, or as tables and a summary.
 func (o *Options) show(a *app.App, rep *fullReport) error {
-	width := ui.Width(a.Out)
-	var b strings.Builder
-	columns, attempts := rep.attempts()
-	b.WriteString(table.Table(width, columns, attempts))
+	if o.json {
+		return json.NewEncoder(a.Out).Encode(rep)
+	}
+	d := &doc.Doc{}
+	d.Table(rep.attempts())
 	if rows := rep.divergences(); len(rows) > 1 {
-		b.WriteString("\n" + table.Table(width, "irrsls", rows))
+		d.Blank()
+		d.Table("irrsls", rows)
 	}
-	for _, text := range rep.failures() {
-		b.WriteString("\n" + strings.Join(table.Wrap(text, width), "\n") + "\n")
+	for _, sentence := range append(rep.failures(), rep.totals()) {
+		d.Blank()
+		d.Paragraph(sentence, 0, maxSentence)
 	}
-	b.WriteString("\n" + strings.Join(table.Wrap(rep.totals(), width), "\n") + "\n")
-	return cmdutil.PrintResult(a.Streams, o.json, rep, b.String())
+	return a.Print(d)
 }
 
 // attempts returns a header and a table row for each attempt, and the kinds of the

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/app"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/internal/doc"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/usage"
 	"github.com/minibench/mini/runner/labels"
@@ -59,12 +59,13 @@ shows them, and mini inspect finds them: --filter label:flaky.`,
 			for _, id := range slices.SortedFunc(maps.Keys(given), datasets.CompareNatural) {
 				rows = append(rows, []string{id, strings.Join(given[id], ", ")})
 			}
-			text := cmdutil.FormatColumns(rows)
+			d := &doc.Doc{}
 			if len(rows) == 1 {
-				text = "no labels\n"
+				d.Line(0, "no labels")
+			} else {
+				d.Table("ls", rows)
 			}
-			_, err = io.WriteString(a.Out, text)
-			return err
+			return a.PrintNames(d)
 		},
 	}
 	f := cmd.Flags()

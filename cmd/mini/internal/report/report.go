@@ -63,7 +63,16 @@ still running.`,
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return run(cmd.Context(), a, o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			for _, pair := range [][2]string{
+				{"json", "markdown"}, {"instance", "tokens"}, {"html", "tokens"}, {"html", "markdown"}, {"html", "json"}, {"html", "instance"},
+			} {
+				if cmd.Flags().Changed(pair[0]) && cmd.Flags().Changed(pair[1]) {
+					return usage.Errorf("--%s and --%s cannot be combined", pair[0], pair[1])
+				}
+			}
+			return run(cmd.Context(), a, o, args)
+		},
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.instance, "instance", "i", "", "show the instance with this `ID`, or the only one whose id contains it")
@@ -71,12 +80,6 @@ still running.`,
 	f.BoolVar(&o.tokens, "tokens", false, "show whether prompts continue the tokens before, for runs with --tokens")
 	f.BoolVar(&o.markdown, "markdown", false, "print Markdown, for a pull request or an issue")
 	o.page.addFlags(f)
-	cmd.MarkFlagsMutuallyExclusive("json", "markdown")
-	cmd.MarkFlagsMutuallyExclusive("instance", "tokens")
-	cmd.MarkFlagsMutuallyExclusive("html", "tokens")
-	cmd.MarkFlagsMutuallyExclusive("html", "markdown")
-	cmd.MarkFlagsMutuallyExclusive("html", "json")
-	cmd.MarkFlagsMutuallyExclusive("html", "instance")
 	cmd.AddCommand(newSubmission(a))
 	return cmd
 }

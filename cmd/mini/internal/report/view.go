@@ -143,7 +143,7 @@ func (o *viewOptions) run(ctx context.Context, a *app.App, args []string) (err e
 	if o.port != 0 && address.Port != o.port {
 		_, _ = fmt.Fprintf(a.Err, "mini: port %d is in use\n", o.port) // best effort
 	}
-	_, _ = fmt.Fprintf(a.Err, "mini: %s at http://%s%s; Ctrl-C ends\n", text.Count(len(dirs), "run"), own, page) // best effort
+	_, _ = fmt.Fprintf(a.Err, "mini: %s at http://%s%s\nmini: Ctrl-C ends it\n", text.Count(len(dirs), "run"), own, page) // best effort
 	// Ctrl-C is the usual end: there is nothing to save, and it is no failure.
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

@@ -42,8 +42,8 @@ func view(t *testing.T, args ...string) (address string, stop func()) {
 		cancel()
 		t.Fatal(err)
 	}
-	address = regexp.MustCompile(`http://\S+`).FindString(strings.TrimSuffix(strings.TrimSpace(line), "; Ctrl-C ends"))
-	return strings.TrimSuffix(address, ";"), func() {
+	address = regexp.MustCompile(`http://\S+`).FindString(line)
+	return address, func() {
 		cancel()
 		http.DefaultClient.CloseIdleConnections()
 		if err := <-done; err != nil {

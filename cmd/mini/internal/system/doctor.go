@@ -15,7 +15,6 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/settings"
 	"github.com/minibench/mini/cmd/mini/internal/system/doctor"
-	"github.com/minibench/mini/cmd/mini/internal/ui"
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets/hub"
 	datasetopen "github.com/minibench/mini/datasets/open"
@@ -134,7 +133,7 @@ func runDoctor(ctx context.Context, a *app.App, o *DoctorOptions) error {
 	if o.bench.JSON {
 		err = cmdutil.WriteJSON(a.Out, map[string]any{"format": "mini-doctor-1", "ready": len(failed) == 0, "checks": checks})
 	} else {
-		err = doctor.Write(a.Out, checks, ui.Width(a.Out))
+		err = a.Print(doctor.Doc(checks))
 	}
 	switch {
 	case err != nil:

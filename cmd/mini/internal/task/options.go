@@ -176,6 +176,8 @@ func (o *Options) check(a *app.App, cfg *configs.Resolved) (chat.Mode, error) {
 	switch {
 	case err != nil:
 		return mode, usage.Errorf("agent.mode: %w", err)
+	case o.output == "-":
+		return mode, usage.Errorf("-o names the file or folder of the trajectory; -p prints the result on stdout")
 	case o.resume && o.output != "":
 		return mode, usage.Errorf("--continue writes to the files of that session; leave -o out")
 	case o.resume && !envopen.IsHostClass(cfg.Environment.Class):

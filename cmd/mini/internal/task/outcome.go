@@ -50,6 +50,8 @@ func (t *session) conclude(out trajectories.Outcome, runErr error) error {
 		return cmdutil.ErrSessionEnded
 	case !out.Class.IsResult():
 		return cmdutil.ErrIncomplete
+	case t.headless != nil && !hasResult: // a limit was reached, and a script must not go on without a result
+		return cmdutil.WithCode(cmdutil.ErrReported, 1)
 	}
 	return nil
 }

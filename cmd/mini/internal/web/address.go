@@ -1,16 +1,19 @@
 package web
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/runner/report"
 )
 
 // Address returns the address of an instance in the first run that has it or, if step is not
 // empty, of a step of the attempt that counts. typed is the id, or a part that no other id of the run has.
 func (v *Viewer) Address(typed, step string) (string, error) {
+	var unknown *report.UnknownInstanceError
 	for _, r := range v.runs {
 		s, err := r.load()
 		if err != nil {
@@ -22,6 +25,10 @@ func (v *Viewer) Address(typed, step string) (string, error) {
 		}
 		id, ok := datasets.MatchID(ids, typed)
 		if !ok {
+			_, err := report.FindInstance(s.Run, typed)
+			if u, ok := errors.AsType[*report.UnknownInstanceError](err); ok && (unknown == nil || len(unknown.Similar) == 0) {
+				unknown = u
+			}
 			continue
 		}
 		in, _ := s.Run.Find(id)
@@ -37,6 +44,9 @@ func (v *Viewer) Address(typed, step string) (string, error) {
 			attempt = in.Result.Attempt
 		}
 		return links{}.Step(r, id, attempt, step), nil
+	}
+	if unknown != nil && (len(v.runs) == 1 || len(unknown.Similar) > 0) {
+		return "", unknown
 	}
 	return "", fmt.Errorf("no run has the instance %s", text.Printable(typed))
 }

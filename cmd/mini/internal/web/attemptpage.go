@@ -1,12 +1,18 @@
 package web
 
 import (
+	"encoding/json"
 	"fmt"
 	"html/template"
 	"slices"
+	"strings"
 
+	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/runner/runs"
+	"github.com/minibench/mini/trajectories"
 	"github.com/minibench/mini/trajectories/query"
 	"github.com/minibench/mini/trajectories/timeline"
 )
@@ -21,7 +27,8 @@ type attemptPage struct {
 	Others         []attemptSummary // all attempts of the instance
 	Position, Of   int              // of the instance among all
 	Previous, Next string           // ids of the neighbouring instances; "" if there is none
-	Recorded       int              // replies in the journal
+	Unlisted       string           // steps of the result that are not in the list; "" for none
+	Limit          string           // the limit that ended the attempt, if it is known
 	Damage         error
 	PatchSource    string // where the patch comes from, or why there is none
 	Outline        []stepView
@@ -104,7 +111,10 @@ func (v *Viewer) newAttemptPage(r *run, id string, number int, step, q string, a
 	p.Milestones = findMilestones(a.Timeline, row, p.Attempt.Patch)
 	p.Added, p.MoreAdded = findAdded(a.Timeline, p.Attempt.Patch)
 	p.Failing = findTests(a.Timeline, failingTests(s, p.ID, p.Attempt.Attempt))
-	p.timeline, p.Recorded = a.Timeline, a.ReplyCount()
+	p.timeline, p.Limit = a.Timeline, limitOf(a.Timeline)
+	if r := p.Attempt.Result; r != nil {
+		p.Unlisted = unlisted(r.Steps, a.Timeline)
+	}
 	for _, st := range a.AllSteps() {
 		p.Outline = append(p.Outline, stepView{
 			Name: stepName(st), Failed: st.Failed, Line: outlineOf(st), Command: commandOf(st),
@@ -128,6 +138,52 @@ func (v *Viewer) newAttemptPage(r *run, id string, number int, step, q string, a
 		p.Chunks = append(p.Chunks, newChunk(a, from, from+chunkSize, loaded, q))
 	}
 	return p, nil
+}
+
+// unlisted says which of the steps of a result are no steps of the timeline; "" if all are.
+func unlisted(steps int, t *timeline.Timeline) string {
+	missing := steps - t.ReplyCount()
+	var parts []string
+	if n := min(t.Totals.Children.Steps, missing); n > 0 {
+		parts, missing = append(parts, fmt.Sprintf("%d of subagents", n)), missing-n
+	}
+	if n := min(t.FailedCalls, missing); n > 0 {
+		parts, missing = append(parts, text.Count(n, "failed call")), missing-n
+	}
+	if missing > 0 {
+		parts = append(parts, text.Count(missing, "reply")+" not in the journal")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// limitOf names the limit that ended an attempt; "" if none did, or which one is not recorded.
+func limitOf(t *timeline.Timeline) string {
+	o := t.Outcome
+	if o == nil || o.Class != trajectories.Limit {
+		return ""
+	}
+	var config struct {
+		Agent struct {
+			Steps int     `json:"step_limit"`
+			Cost  float64 `json:"cost_limit"`
+			Time  float64 `json:"wall_time_limit_seconds"`
+		} `json:"agent"`
+	}
+	_ = json.Unmarshal(t.Header.Config, &config) // imported attempts have none
+	limits := trajectories.Limits{Steps: config.Agent.Steps, Cost: config.Agent.Cost}
+	if t.Limits != nil {
+		limits = *t.Limits
+	}
+	switch seconds := config.Agent.Time; {
+	case o.ExitStatus == agent.ErrTimeExceeded.Error() && seconds > 0:
+		return fmt.Sprintf("time limit %s reached", unit.Seconds(seconds))
+	case o.ExitStatus != agent.ErrLimitsExceeded.Error():
+	case limits.Steps > 0 && o.Steps >= limits.Steps:
+		return fmt.Sprintf("step limit %d reached", limits.Steps)
+	case limits.Cost > 0 && float64(o.Cost) >= limits.Cost:
+		return fmt.Sprintf("cost limit %s reached", unit.Money(limits.Cost))
+	}
+	return ""
 }
 
 // failingTests returns the failed tests of the newest verdict on the submission of a repetition.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -26,7 +27,7 @@ type comparePage struct {
 	Differences template.HTML
 	CostRate    template.HTML
 	ByLimit     template.HTML
-	Matrix      template.HTML
+	snapshots   []*snapshot // of Runs
 }
 
 // choose returns the runs with these keys, or all runs if there are none.
@@ -62,14 +63,14 @@ func (v *Viewer) newComparePage(chosen []*run, base int, missing compare.Missing
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", r.Name, err)
 		}
-		runs = append(runs, s.Compared)
+		p.snapshots, runs = append(p.snapshots, s), append(runs, s.Compared)
 	}
 	result, err := compare.New(runs, compare.Options{Base: base, Missing: missing})
 	if err != nil {
 		return nil, err
 	}
 	p.Result, p.Sections = result, result.NamedSections()
-	p.draw(runs)
+	p.draw()
 	return p, nil
 }
 
@@ -111,7 +112,7 @@ func (p *comparePage) Verdicts() (all []verdict) {
 }
 
 // draw draws the charts.
-func (p *comparePage) draw(runs []compare.Run) {
+func (p *comparePage) draw() {
 	var rates, differences []chart.Interval
 	var points []chart.Point
 	var series []chart.Series
@@ -148,7 +149,6 @@ func (p *comparePage) draw(runs []compare.Run) {
 	p.Differences = chart.Differences("Difference to "+p.Result.Base+" in points, with 95% intervals", differences)
 	p.CostRate = chart.CostRate("Rate by cost of an instance", points)
 	p.ByLimit = chart.ByLimit(byLimitTitle, series)
-	p.Matrix = newMatrix(runs)
 }
 
 // byLimitTitle is the title of the chart of compare.LimitRate.
@@ -178,53 +178,49 @@ func newSeries(s compare.Summary) chart.Series {
 	return series
 }
 
-// newMatrix draws the outcomes of all attempts: a line for each instance, a column for each
-// attempt of each run.
-func newMatrix(runs []compare.Run) template.HTML {
-	var columns, ids []string
-	var width []int
-	rows := map[string]map[int][]chart.Class{}
-	for i, r := range runs {
-		k := 1
-		for _, in := range r.Instances {
-			if rows[in.ID] == nil {
-				rows[in.ID] = map[int][]chart.Class{}
-				ids = append(ids, in.ID)
-			}
-			for _, a := range in.Attempts {
-				rows[in.ID][i] = append(rows[in.ID][i], classOf(a))
-			}
-			k = max(k, len(in.Attempts))
+// Matrix draws the outcomes of all attempts: a line for each instance, which leads to its page, and a
+// column for each attempt of each run.
+func (p *comparePage) Matrix(l links) template.HTML {
+	var columns []string
+	rows := map[string]*chart.Row{}
+	for i, s := range p.snapshots {
+		width := s.Run.Manifest.Repetitions()
+		for _, in := range s.Run.Instances {
+			width = max(width, len(cellsOf(in, 1)))
 		}
-		width = append(width, k)
-		for range k {
-			columns = append(columns, r.Name)
+		for _, in := range s.Run.Instances {
+			row := rows[in.ID]
+			if row == nil {
+				row = &chart.Row{Label: in.ID, Link: l.CompareInstance(p.Runs, in.ID)}
+				if l.file { // which has that page of some instances only
+					row.Link = l.Instance(p.Runs[i], in.ID)
+				}
+				rows[in.ID] = row
+			}
+			for len(row.Cells) < len(columns) {
+				row.Cells = append(row.Cells, chart.None)
+			}
+			for _, c := range cellsOf(in, width) {
+				row.Cells = append(row.Cells, c.Class)
+			}
+		}
+		for range width {
+			columns = append(columns, p.Runs[i].Name)
 		}
 	}
-	slices.Sort(ids)
 	var all []chart.Row
-	for _, id := range ids {
-		row := chart.Row{Label: id}
-		for i := range runs {
-			cells := slices.Clone(rows[id][i])
-			for len(cells) < width[i] {
-				cells = append(cells, chart.None)
-			}
-			row.Cells = append(row.Cells, cells...)
-		}
-		all = append(all, row)
+	for _, id := range slices.Sorted(maps.Keys(rows)) {
+		all = append(all, *rows[id])
 	}
 	return chart.Matrix("Outcome of every attempt", columns, all)
 }
 
-func classOf(a compare.Attempt) chart.Class {
-	switch {
-	case a.Resolved:
-		return chart.Resolved
-	case a.AtLimit:
-		return chart.Limit
+// Named returns the run with a name in the tables; nil if there is none.
+func (p *comparePage) Named(name string) *run {
+	if i := slices.IndexFunc(p.Runs, func(r *run) bool { return r.Name == name }); i >= 0 {
+		return p.Runs[i]
 	}
-	return chart.Unresolved
+	return nil
 }
 
 // compareInstancePage is the data of the page that compares an instance in all runs.

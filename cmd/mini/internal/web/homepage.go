@@ -10,7 +10,6 @@ import (
 
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/unit"
-	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/runner/runs"
 )
 
@@ -159,19 +158,12 @@ func (p *homePage) group() {
 	}
 }
 
-// State returns the state of the run. A run that lacks results is not finished.
+// State returns the state of the run.
 func (r listedRun) State() string {
 	if r.Snapshot == nil {
 		return ""
 	}
-	s := r.Snapshot.Summary
-	if s.State == report.Finished && s.WithResult < s.Instances {
-		return fmt.Sprintf("incomplete, %d of %d", s.WithResult, s.Instances)
-	}
-	if s.State == report.Working {
-		return fmt.Sprintf("%s, %d of %d", s.State, s.WithResult, s.Instances)
-	}
-	return string(s.State)
+	return r.Snapshot.State()
 }
 
 // Rate returns the share of instances that are resolved with its interval, and Of says of how many.
@@ -203,6 +195,3 @@ func (r listedRun) Date() string {
 	}
 	return r.Started.Local().Format("2006-01-02 15:04")
 }
-
-// IsLive reports whether a mini process is working on the run.
-func (s *snapshot) IsLive() bool { return s.Summary.State == report.Working }

@@ -34,7 +34,7 @@ type instancePage struct {
 	Others             []otherRun
 	Labels             []string
 	Note               string
-	Form               string // token of the forms that change them; "" if nothing can be changed
+	Form               *instanceForm // that changes them; nil if nothing can be changed
 }
 
 // attemptSummary is an attempt on the page of its instance.

@@ -1,9 +1,10 @@
 package web
 
 import (
-	"fmt"
 	"mime"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/minibench/mini/runner/labels"
 )
@@ -11,8 +12,9 @@ import (
 // maxForm bounds the body of a request, in bytes.
 const maxForm = 64 << 10
 
-// changeLabels adds and removes labels of an instance, or replaces its note, and leads back to its
-// page.
+// changeLabels adds and removes labels of an instance and replaces its note, and leads back to its
+// page. One form sends all of it, so that no button discards what is typed in a field of another. What is
+// refused stays in its field, beside the reason.
 func (s *Server) changeLabels(w http.ResponseWriter, r *http.Request) {
 	own, id, _, err := s.names(r)
 	if err == nil {
@@ -23,18 +25,39 @@ func (s *Server) changeLabels(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	form := r.PostForm // parsed by mayChange
-	switch {
-	case form.Has("note"):
-		err = labels.SetNote(own.Dir, id, form.Get("note")) //nolint:contextcheck // it waits for the lock for a short time
-	default:
-		_, err = labels.Change(own.Dir, id, form["add"], form["remove"]) //nolint:contextcheck // as above
+	typed := instanceForm{Token: s.form}
+	note := form.Get("note")
+	if note != form.Get("old-note") { // otherwise it may have been changed elsewhere since
+		if err := labels.SetNote(own.Dir, id, note); err != nil { //nolint:contextcheck // it waits for the lock for a short time
+			typed.Note, typed.NoteError = note, err.Error()
+		}
 	}
-	if err != nil {
-		s.fail(w, fmt.Errorf("%w: %w", errRefused, err))
-		return
+	add := slices.DeleteFunc(form["add"], func(word string) bool { return word == "" })
+	if len(add)+len(form["remove"]) > 0 {
+		if _, err := labels.Change(own.Dir, id, add, form["remove"]); err != nil { //nolint:contextcheck // as above
+			typed.Label, typed.LabelError = strings.Join(add, " "), err.Error()
+		}
 	}
 	own.reload()
-	http.Redirect(w, r, links{}.Instance(own, id)+"#labels", http.StatusSeeOther) //nolint:gosec // a page of this server
+	if typed.NoteError == "" && typed.LabelError == "" {
+		http.Redirect(w, r, links{}.Instance(own, id)+"#labels", http.StatusSeeOther) //nolint:gosec // a page of this server
+		return
+	}
+	p, err := s.viewer.newInstancePage(own, id)
+	if err != nil {
+		s.fail(w, err)
+		return
+	}
+	p.Form = &typed
+	s.write(w, r, http.StatusBadRequest, "instance.html", p)
+}
+
+// instanceForm is the form of the page of an instance: the token that it needs and, if a change was
+// refused, what was typed and why it was refused.
+type instanceForm struct {
+	Token             string
+	Label, LabelError string
+	Note, NoteError   string
 }
 
 // mayChange reports whether a request comes from a form of this server, and parses the form.

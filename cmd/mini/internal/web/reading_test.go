@@ -1,11 +1,9 @@
 package web
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/minibench/mini/cmd/mini/internal/web/webtest"
 	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
@@ -121,12 +119,26 @@ func TestReason(t *testing.T) {
 	}
 }
 
-// An attempt with more steps than its journal has replies says so.
-func TestStepsThatAreNotListed(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "run")
-	webtest.HarmlessRun(t, dir)
-	body := ask(serverOf(t, "", dir), "GET", "/r/run/i/"+webtest.NumbersID+"/a/1").Body.String()
-	if !strings.Contains(body, "-3 steps (1 of them listed: the journal lacks the replies of the others)") {
-		t.Errorf("the head of the page does not say that one step is listed: %.3000s", body)
+// The page of an attempt names the limit that ended it, and the steps that are not in its list.
+func TestAttemptEnd(t *testing.T) {
+	config := []byte(`{"agent":{"step_limit":4,"cost_limit":0.15,"wall_time_limit_seconds":90}}`)
+	for want, o := range map[string]trajectories.Outcome{
+		"step limit 4 reached":     {Class: trajectories.Limit, ExitStatus: "LimitsExceeded", Steps: 4},
+		"cost limit $0.15 reached": {Class: trajectories.Limit, ExitStatus: "LimitsExceeded", Steps: 3, Cost: 0.2},
+		"time limit 1m30s reached": {Class: trajectories.Limit, ExitStatus: "TimeExceeded", Steps: 4},
+		"":                         {Class: trajectories.Submitted, ExitStatus: "Submitted", Steps: 4},
+	} {
+		if got := limitOf(&timeline.Timeline{Header: trajectories.Header{Config: config}, Outcome: &o}); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	tl := &timeline.Timeline{Steps: make([]*timeline.Step, 3), FailedCalls: 1}
+	tl.Totals.Children.Steps = 7
+	for steps, want := range map[int]string{
+		2: "", 9: "7 of subagents", 10: "7 of subagents, 1 failed call", 12: "7 of subagents, 1 failed call, 2 replies not in the journal",
+	} {
+		if got := unlisted(steps, tl); got != want {
+			t.Errorf("%d steps: %q, want %q", steps, got, want)
+		}
 	}
 }

@@ -42,7 +42,7 @@ func parseTemplates(l links) *template.Template {
 		"count":    unit.Count,
 		"plural":   func(n int, noun string) string { return text.Count(n, noun) },
 		"cost":     func(c model.Cost, known bool) string { return unit.Cost(float64(c), known) },
-		"dollars":  func(d float64) string { return unit.Cost(float64(d), true) },
+		"dollars":  unit.Cost,
 		"duration": unit.Seconds,
 		"size":     func(n int) string { return unit.Size(int64(n)) },
 		"add":      func(a, b int) int { return a + b },

@@ -101,6 +101,9 @@ func (v *Viewer) newRunPage(ctx context.Context, r *run, filter, sort string) (*
 // why returns the reason of the first repetition of an instance that is not resolved, or of the
 // first one if all are.
 func (s *snapshot) why(in runs.Instance) reason {
+	if len(in.Repetitions) == 0 {
+		return reason{Text: "has not ended", Ours: true}
+	}
 	var first reason
 	for i := range in.Repetitions {
 		r := &in.Repetitions[i]

@@ -26,9 +26,6 @@ var errNotFound = errors.New("no such page")
 // errTooFew is the error of a comparison of one run.
 var errTooFew = errors.New("there is nothing to compare")
 
-// errRefused is the error of a change that the user has to correct.
-var errRefused = errors.New("nothing was changed")
-
 // Server serves the pages of a Viewer. It answers GET and HEAD and changes nothing, except that the
 // forms of the page of an instance change its labels and its note.
 type Server struct {
@@ -127,13 +124,13 @@ func (s *Server) page(f func(r *http.Request) (name string, data any, err error)
 			s.fail(w, err)
 			return
 		}
-		s.write(w, r, name, data)
+		s.write(w, r, http.StatusOK, name, data)
 	}
 }
 
 // write renders a template completely before it sends it, so that an error is not in the middle of
 // a page. The ETag lets a page that polls learn that nothing is new.
-func (s *Server) write(w http.ResponseWriter, r *http.Request, name string, data any) {
+func (s *Server) write(w http.ResponseWriter, r *http.Request, code int, name string, data any) {
 	var b bytes.Buffer
 	if err := render(&b, links{}, name, data); err != nil {
 		s.fail(w, err)
@@ -146,14 +143,13 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request, name string, data
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(code)
 	_, _ = w.Write(b.Bytes()) // the reader may have left
 }
 
 func (s *Server) fail(w http.ResponseWriter, err error) {
 	code, message := http.StatusInternalServerError, text.Printable(err.Error())
 	switch {
-	case errors.Is(err, errRefused):
-		code = http.StatusBadRequest
 	case errors.Is(err, errTooFew):
 		code, message = http.StatusBadRequest, "Choose two or more runs to compare."
 	case errors.Is(err, errNotFound):
@@ -195,7 +191,11 @@ func (s *Server) redirect(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, err)
 		return
 	}
-	http.Redirect(w, r, links{}.Run(own), http.StatusSeeOther) //nolint:gosec // a page of this server
+	address := links{}.Run(own)
+	if r.URL.RawQuery != "" {
+		address += "?" + r.URL.RawQuery
+	}
+	http.Redirect(w, r, address, http.StatusSeeOther) //nolint:gosec // a page of this server
 }
 
 func (s *Server) runPage(r *http.Request) (string, any, error) {
@@ -218,7 +218,7 @@ func (s *Server) instancePage(r *http.Request) (string, any, error) {
 		return "", nil, err
 	}
 	if !p.Run.IsTemporary {
-		p.Form = s.form
+		p.Form = &instanceForm{Token: s.form}
 	}
 	return "instance.html", p, nil
 }
@@ -295,7 +295,7 @@ func (s *Server) steps(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c := newChunk(a, from, from+chunkSize, true, q.Get("q"))
-	s.write(w, r, "steps", stepsData{own, id, number, c})
+	s.write(w, r, http.StatusOK, "steps", stepsData{own, id, number, c})
 }
 
 // stepsData is the data of the template of steps.

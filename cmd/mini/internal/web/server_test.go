@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -236,7 +237,7 @@ func TestServerLabels(t *testing.T) {
 		{"label", page + "/labels", own + "&add=flaky", nil, 303},
 		{"note", page + "/labels", own + "&note=" + "%3Cb%3E+a%0D%0Aline", []string{"Origin", "http://" + ownHost}, 303},
 		{"another label", page + "/labels", own + "&add=todo", []string{"Sec-Fetch-Site", "", "Origin", ""}, 303},
-		{"removed label", page + "/labels", own + "&remove=flaky", nil, 303},
+		{"removed label and unchanged note", page + "/labels", own + "&remove=flaky&add=&note=old&old-note=old", nil, 303},
 		{"wrong label", page + "/labels", own + "&add=%3Cb%3E", nil, 400},
 		{"no such label", page + "/labels", own + "&remove=x", nil, 400},
 		{"long note", page + "/labels", own + "&note=" + strings.Repeat("x", 5000), nil, 400},
@@ -257,8 +258,25 @@ func TestServerLabels(t *testing.T) {
 			t.Errorf("%s: status %d, want %d: %.300s", tt.name, w.Code, tt.want, w.Body)
 		}
 	}
+	// One button sends all fields. What is refused stays in its field, beside the reason.
+	both := instancePath(1)
+	w := post(both+"/labels", own+"&add=Odd+one&old-note=&note="+strings.Repeat("y", 4001))
+	for _, want := range []string{`value="Odd one"`, "is not a label", "yyy</textarea>", "4001 bytes, more than 4000", `value="` + s.form} {
+		if w.Code != 400 || !strings.Contains(w.Body.String(), want) {
+			t.Errorf("refused: status %d, no %q", w.Code, want)
+		}
+	}
+	if w = post(both+"/labels", own+"&add=Odd&old-note=&note=kept"); w.Code != 400 || !strings.Contains(w.Body.String(), "kept</textarea>") {
+		t.Errorf("the label is refused: status %d", w.Code)
+	}
+	if w = post(both+"/labels", own+"&add=odd&old-note=kept&note=both"); w.Code != 303 {
+		t.Errorf("both: status %d", w.Code)
+	}
 	words, notes, err := labels.ReadAll(dir)
-	if err != nil || len(words) != 1 || !slices.Equal(words[webtest.BigID(0)], []string{"todo"}) || notes[webtest.BigID(0)] != "<b> a\nline" {
+	if id := webtest.BigID(1); !slices.Equal(words[id], []string{"odd"}) || notes[id] != "both" {
+		t.Errorf("both: %v, %v", words, notes)
+	}
+	if err != nil || len(words) != 2 || !slices.Equal(words[webtest.BigID(0)], []string{"todo"}) || notes[webtest.BigID(0)] != "<b> a\nline" {
 		t.Errorf("%v, %v, %v", words, notes, err)
 	}
 	body := ask(s, "GET", page, "Cookie", s.cookieName()+"=secret").Body.String()
@@ -299,6 +317,40 @@ func TestServerProgress(t *testing.T) {
 	}
 }
 
+// A run without all results says so on both pages, why it ended, what is missing and how to continue.
+func TestServerIncompleteRun(t *testing.T) {
+	_, dir := newTestServer(t, "")
+	folder, err := runner.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = folder.StartSession(runs.Manifest{Command: []string{"bench", "-o", "a run"}}, nil)
+	if err == nil {
+		err = folder.EndSession(runs.Summary{Instances: 11, Halt: &runs.HaltError{Failures: 3, Reason: "<b>"}})
+	}
+	if err := errors.Join(err, folder.Close()); err != nil {
+		t.Fatal(err)
+	}
+	s := serverOf(t, "", dir)
+	for target, wants := range map[string][]string{
+		"/": {"incomplete, "},
+		"/r/run/": {
+			"incomplete, ", " of 11", "stopped: 3 instances in a row failed", "with &lt;b&gt;", "<code>mini bench -o &#39;a run&#39;</code>",
+			"</b> not started",
+		},
+	} {
+		body := ask(s, "GET", target).Body.String()
+		for _, want := range wants {
+			if !strings.Contains(body, want) {
+				t.Errorf("%s: no %q", target, want)
+			}
+		}
+		if strings.Contains(body, "finished;") {
+			t.Errorf("%s: the run is finished", target)
+		}
+	}
+}
+
 // Runs that are chosen are compared, and one run is not compared with itself.
 func TestServerCompare(t *testing.T) {
 	dir := t.TempDir()
@@ -315,6 +367,20 @@ func TestServerCompare(t *testing.T) {
 		if w := ask(s, "GET", target); w.Code != 200 || !strings.Contains(w.Body.String(), want) {
 			t.Errorf("%s: status %d, without %q", target, w.Code, want)
 		}
+	}
+	// Names of runs and instances are links, and attempts have the same classes as on the page of their run.
+	body := ask(s, "GET", "/compare?run=first&run=second").Body.String()
+	address := "/compare/i/" + webtest.BigID(1) + "?run=first&amp;run=second"
+	for _, want := range []string{`<td><a href="/r/first/">first</a></td>`, `<a href="` + address + `"><text`, "I infrastructure failed"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("no %s", want)
+		}
+	}
+	if w := ask(s, "GET", "/r/first?filter=a+b&sort=-id"); w.Header().Get("Location") != "/r/first/?filter=a+b&sort=-id" {
+		t.Errorf("redirect to %q", w.Header().Get("Location"))
+	}
+	if _, err := s.viewer.Address("project", ""); err == nil || !strings.Contains(err.Error(), "did you mean") {
+		t.Errorf("a part of several ids: %v", err)
 	}
 	for target, want := range map[string]int{
 		"/compare?run=first": 400, "/compare?run=first&run=first": 400, "/compare?run=first&run=x": 404, "/compare?run=first&run=second&base=exp%2Fa%3D1": 404,
@@ -423,6 +489,12 @@ func TestServerHalfWrittenJournal(t *testing.T) {
 	if body := w.Body.String(); w.Code != 200 || !strings.Contains(body, `id="s3"`) || strings.Contains(body, `id="send"`) || strings.Contains(body, `class="problem"`) {
 		t.Errorf("half a line: status %d, %.2000s", w.Code, body)
 	}
+	if err := os.Remove(filepath.Join(dir, "results.json")); err != nil {
+		t.Fatal(err)
+	}
+	if body := ask(serverOf(t, "", dir), "GET", "/r/run/").Body.String(); !strings.Contains(body, ">has not ended<td><td>3<") || strings.Contains(body, "0 B") {
+		t.Errorf("the row of the attempt: %s", body)
+	}
 	tag := ask(s, "GET", since).Header().Get("ETag")
 	if w := ask(s, "GET", since, "If-None-Match", tag); w.Code != 304 {
 		t.Errorf("nothing new: status %d", w.Code)
@@ -498,5 +570,20 @@ func TestServerSortAndFilter(t *testing.T) {
 	}
 	if want := fmt.Sprintf(`href="?filter=%s&amp;sort=id"`, "status%3alimit"); !strings.Contains(ask(s, "GET", "/r/run/?filter=status:limit&sort=-cost").Body.String(), want) {
 		t.Errorf("no %s in the page", want)
+	}
+}
+
+// The page of an instance lists five other runs, and folds more.
+func TestServerOtherRuns(t *testing.T) {
+	dir := t.TempDir()
+	var dirs []string
+	for i := range 8 {
+		dirs = append(dirs, filepath.Join(dir, fmt.Sprint("run", i)))
+		webtest.BigRun(t, dirs[i], 1, 1, 1)
+	}
+	body := ask(serverOf(t, "", dirs...), "GET", "/r/run0/i/"+webtest.BigID(0)).Body.String()
+	shown, folded, ok := strings.Cut(body, "<summary>2 more runs</summary>")
+	if !ok || !strings.Contains(shown, ">run5</a>") || strings.Contains(shown, ">run6</a>") || !strings.Contains(folded, ">run7</a>") {
+		t.Errorf("the other runs are not folded: %.3000s", body)
 	}
 }

@@ -2,21 +2,18 @@
 // servers and limits. It changes nothing, and its output contains no secrets.
 //
 //	checks := doctor.Run(ctx, doctor.Config{Environment: "docker", Workers: 8})
-//	err := doctor.Write(os.Stdout, checks, 80)
+//	err := doctor.Doc(checks).WriteText(os.Stdout, 80)
 package doctor
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"slices"
-	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/minibench/mini/configs"
-	"github.com/minibench/mini/internal/table"
+	"github.com/minibench/mini/internal/doc"
+	"github.com/minibench/mini/internal/text"
 )
 
 // Status is the result of a check.
@@ -133,16 +130,12 @@ func FailedChecks(checks []Check) []string {
 	return names
 }
 
-// Widths of the first two columns, in characters.
-const (
-	markWidth = 5
-	nameWidth = 10
-)
+// maxText is the length in characters of a text, which may come from a server.
+const maxText = 400
 
-// Write prints the checks and wraps them at width characters, but leaves at least 20 for the text.
-func Write(w io.Writer, checks []Check, width int) error {
-	var s strings.Builder
-	warnings := 0
+// Doc returns the checks for readers.
+func Doc(checks []Check) *doc.Doc {
+	d, rows, warnings := &doc.Doc{}, [][]string{}, 0
 	for _, c := range checks {
 		mark := string(c.Status)
 		switch c.Status {
@@ -151,35 +144,20 @@ func Write(w io.Writer, checks []Check, width int) error {
 		case Warn:
 			warnings++
 		}
-		head := fmt.Sprintf("%-*s %-*s ", markWidth, mark, nameWidth, c.Name)
-		s.WriteString(hangingIndent(head, c.Finding, width))
+		rows = append(rows, []string{mark, c.Name, text.ClipRunes(c.Finding, maxText)})
 		if c.Advice != "" {
-			s.WriteString(hangingIndent(strings.Repeat(" ", len(head))+"-> ", c.Advice, width))
+			rows = append(rows, []string{"", "", "-> " + text.ClipRunes(c.Advice, maxText)})
 		}
 	}
+	d.Table("llw", rows)
 	switch failed := len(FailedChecks(checks)); {
 	case failed > 0: // the error of the command names the failed checks
 	case warnings == 0:
-		s.WriteString("\nready\n")
-	case warnings == 1:
-		s.WriteString("\nready, with 1 warning\n")
+		d.Blank()
+		d.Line(0, "ready")
 	default:
-		fmt.Fprintf(&s, "\nready, with %d warnings\n", warnings)
+		d.Blank()
+		d.Line(0, "ready, with %s", text.Count(warnings, "warning"))
 	}
-	_, err := io.WriteString(w, s.String())
-	return err
-}
-
-// maxText is the length in characters at which hangingIndent cuts a text, which may come from a
-// server.
-const maxText = 400
-
-// hangingIndent cuts text at maxText, wraps it after head, and indents further lines by the width
-// of head.
-func hangingIndent(head, text string, width int) string {
-	if utf8.RuneCountInString(text) > maxText {
-		text = string([]rune(text)[:maxText]) + "…"
-	}
-	wrapped := table.Wrap(text, max(width-len(head), 20))
-	return head + strings.Join(wrapped, "\n"+strings.Repeat(" ", len(head))) + "\n"
+	return d
 }

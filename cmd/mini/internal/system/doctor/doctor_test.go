@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"bytes"
 	"flag"
 	"net/http"
 	"net/http/httptest"
@@ -21,25 +20,22 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-func TestWrite(t *testing.T) {
+func TestDoc(t *testing.T) {
 	checks := []Check{
 		{"docker", OK, "engine 20.10, at unix:///var/run/docker.sock", ""},
 		{"storage", Warn, "fuse-overlayfs, which makes starting any program in a container slow, and more words", "where the kernel has overlay2 for this user, configure that; this advice is long"},
 		{"helper", Fail, "said \x1b[31mby a server\u202e " + strings.Repeat("漢字", 400), "mend it"},
 	}
-	var all bytes.Buffer
+	all := ""
 	for _, shown := range [][]Check{checks, checks[:2], checks[:1]} {
-		if err := Write(&all, shown, 80); err != nil {
-			t.Fatal(err)
-		}
-		all.WriteString("----\n")
+		all += Doc(shown).Text(80) + "----\n"
 	}
-	for line := range strings.Lines(all.String()) {
+	for line := range strings.Lines(all) {
 		if ansi.StringWidth(line) > 80 || strings.ContainsAny(line, "\x1b\u202e") {
 			t.Errorf("not fit for the screen: %q", line)
 		}
 	}
-	golden(t, "checks.txt", all.String())
+	golden(t, "checks.txt", all)
 }
 
 func golden(t *testing.T, name, got string) {

@@ -239,15 +239,17 @@ func (c *canvas) grid(s scale, ticks []float64, top, bottom float64) {
 	c.path("axis", 0.3, grid.String())
 }
 
-// labels writes the labels of ticks below y, except those that would overlap.
+// labels writes the labels of ticks below y, except those that would overlap, or repeat the one before
+// because the format has too few decimals.
 func (c *canvas) labels(s scale, ticks []float64, y float64, label func(float64) string) {
-	free := 0.0
+	free, previous := 0.0, ""
 	for _, v := range ticks {
-		half := digitWidth * float64(len(label(v))) / 2
+		text := label(v)
+		half := digitWidth * float64(len(text)) / 2
 		x := min(max(s.at(v), half), width-half)
-		if x-half >= free {
-			c.text(x, y+fontSize+5, "middle", label(v), 12)
-			free = x + half + digitWidth/2
+		if x-half >= free && text != previous {
+			c.text(x, y+fontSize+5, "middle", text, 12)
+			free, previous = x+half+digitWidth/2, text
 		}
 	}
 }

@@ -202,6 +202,7 @@ func TestEdges(t *testing.T) {
 		"no difference":        {chart: chart.Differences("t", []chart.Interval{{Label: "a"}}), has: ">0 points (0 to 0)</text>"},
 		"differences outside":  {chart: chart.Differences("t", outside), has: "+150.0 points"},
 		"200 differences":      {chart: chart.Differences("t", intervals(200)), has: "run-199"},
+		"labels repeat":        {chart: chart.Histogram("t", []chart.Sample{{0.3, chart.Resolved}, {0.4, chart.Limit}}, func(v float64) string { return fmt.Sprintf("%.0f", v) }), has: `<text x="30" y="138" text-anchor="middle">0</text>` + "\n</svg>"},
 		"matrix of none":       {chart: chart.Matrix("t", names, nil), isEmpty: true},
 		"matrix of no columns": {chart: chart.Matrix("t", nil, one), isEmpty: true},
 		"matrix of one":        {chart: chart.Matrix("t", names, one), has: "R resolved 1<"},

@@ -51,6 +51,7 @@ func (c Class) look() *look {
 // Row is an instance with the classes of its attempts.
 type Row struct {
 	Label string
+	Link  string  // address; "" for none
 	Cells []Class // one for each column
 }
 
@@ -149,14 +150,28 @@ func (c *canvas) lines(columns []string, rows []Row) (at func(row, column int) (
 		c.add("</g>\n")
 	}
 	for i, row := range rows {
-		c.text(0, float64(top+line*(i+1))-5, "start", row.Label, columnsIn(left)-1)
+		c.linked(row.Link, func() { c.text(0, float64(top+line*(i+1))-5, "start", row.Label, columnsIn(left)-1) })
 	}
 	at = func(row, column int) (x, y int) { return left + step*column, top + line*row + 6 }
 	return at, float64(top+line*len(rows)) + 14
 }
 
+// linked writes what draw draws, as a link if there is an address.
+func (c *canvas) linked(address string, draw func()) {
+	if address == "" {
+		draw()
+		return
+	}
+	c.add(`<a href="%v">`, address)
+	draw()
+	c.add("</a>\n")
+}
+
 // maxColumnName is the length up to which the name of a column is not cut.
 const maxColumnName = 30
+
+// maxRowLinks is the number of instances up to which each column of bands is a link.
+const maxRowLinks = 600
 
 // bands is like lines with a column for each instance. The label of a band is that
 // of its first instance.
@@ -181,6 +196,13 @@ func (c *canvas) bands(columns []string, rows []Row) (at func(row, column int) (
 	}
 	at = func(row, column int) (x, y int) {
 		return left + step*(row%perBand), row/perBand*bandHeight + line + lineStep*column + 1
+	}
+	for i, row := range rows {
+		if row.Link != "" && len(rows) <= maxRowLinks {
+			x, y := at(i, 0)
+			c.add(`<a href="%v" tabindex="-1"><rect x="%v" y="%v" width="%v" height="%v" fill="transparent"><title>%v</title></rect></a>`+"\n",
+				row.Link, x, y, step, lineStep*len(columns), row.Label)
+		}
 	}
 	return at, float64((len(rows)+perBand-1)/perBand*bandHeight) + 4
 }

@@ -198,7 +198,7 @@ func (m *model) isMultiline() bool {
 func (m *model) openPager() tea.Cmd {
 	switch text := m.transcript.FullText(); {
 	case text == "":
-		m.hint = "no text was shortened yet; while a command runs, its output is not complete"
+		m.hint = "nothing was shortened yet"
 	case m.pager == nil:
 		m.hint = "no pager available"
 	default:
