@@ -162,17 +162,16 @@ func checkBooks(t *testing.T, a *trajectories.Attempt, books []vllm.Call) {
 
 // countSegments returns the numbers of replies and of those that do not continue the tokens before.
 func countSegments(a *trajectories.Attempt) (segments, replies int) {
-	var sequence []int32
+	var before *trajectories.Tokens
 	for _, e := range a.Entries {
 		if e.Cause != trajectories.CauseReply {
 			continue
 		}
-		prompt := e.Call.Tokens.Prompt()
-		if len(sequence) == 0 || trajectories.CommonTokens(sequence, prompt) < len(sequence) {
+		if _, all := e.Call.Tokens.Continues(before); !all {
 			segments++
 		}
 		replies++
-		sequence = slices.Concat(prompt, e.Call.Tokens.Completion)
+		before = e.Call.Tokens
 	}
 	return segments, replies
 }

@@ -25,12 +25,26 @@ func (a *Attempt) RecordTokens(t *model.Tokens) *Tokens {
 	if t == nil {
 		return nil
 	}
-	keep := CommonTokens(a.sequence, t.Prompt)
+	keep := commonTokens(a.sequence, t.Prompt)
 	return &Tokens{Keep: keep, Added: t.Prompt[keep:], Completion: t.Completion, Logprobs: t.Logprobs, Texts: t.Texts}
 }
 
-// CommonTokens returns how many tokens two lists have in common at their beginning.
-func CommonTokens(a, b []int32) int {
+// Continues returns how many tokens of the call before, of its prompt and completion, the prompt begins with, and whether
+// these are all of them. A nil call before has none, and nothing continues it.
+func (t *Tokens) Continues(before *Tokens) (n int, all bool) {
+	if before == nil {
+		return 0, false
+	}
+	n = commonTokens(before.prompt, t.prompt)
+	if n < len(before.prompt) {
+		return n, false
+	}
+	n += commonTokens(before.Completion, t.prompt[n:])
+	return n, n == len(before.prompt)+len(before.Completion)
+}
+
+// commonTokens returns how many tokens two lists have in common at their beginning.
+func commonTokens(a, b []int32) int {
 	n := 0
 	for n < min(len(a), len(b)) && a[n] == b[n] {
 		n++

@@ -303,7 +303,7 @@ func TestParseArgs(t *testing.T) {
 		"a negative number":    {"-5 -0.5", "[-5 -0.5] [] false []", ""},
 		"a value with a dash":  {"--category -x", "[] [-x] false []", ""},
 		"the end of flags":     {"--json -- --limit -- -x", "[--limit -- -x] [] true []", ""},
-		"a flag nobody knows":  {"--limti 5", "", `there is no flag "--limti"; did you mean --limit?`},
+		"an unknown flag":      {"--limti 5", "", `there is no flag "--limti"; did you mean --limit?`},
 		"with a value":         {"--nonsense=5", "", `there is no flag "--nonsense"; what follows -- is no flag`},
 		"a short flag":         {"-l", "", `there is no flag "-l"`},
 		"two dashes for short": {"-limit 5", "", `there is no flag "-limit"; did you mean --limit?`},

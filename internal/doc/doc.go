@@ -21,7 +21,7 @@ type Block struct {
 	// Lines is the greatest number of lines of a Paragraph, a List or an Excerpt; what is longer is cut. The text of
 	// an Excerpt is cut at its start if Lines is negative.
 	Lines int
-	// Mark stands before the first line of an Excerpt.
+	// Mark precedes the first line of an Excerpt.
 	Mark string
 	// Items of a List.
 	Items []string
@@ -87,7 +87,7 @@ func (d *Doc) List(label string, items []string, lines int) {
 	}
 }
 
-// Excerpt adds the first lines of a program's text or, if lines is negative, the last -lines. mark stands before the
+// Excerpt adds the first lines of a program's text or, if lines is negative, the last -lines. mark precedes the
 // first.
 func (d *Doc) Excerpt(text, mark string, lines int) {
 	if text != "" {

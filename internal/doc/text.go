@@ -117,7 +117,7 @@ func (b Block) tableText(width int) string {
 // Limits of the last column of a table, in cells and lines.
 const (
 	minHanging   = 40 // the least width in which words are wrapped beside the other columns
-	below        = 4  // the indent of what stands below its row
+	below        = 4  // the indent of what is below its row
 	hangingLines = 8
 )
 

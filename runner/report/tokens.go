@@ -85,13 +85,11 @@ func (r *TokenReport) add(omit trajectories.Omit, journal string, t TokenAttempt
 			continue
 		}
 		t.Replies++
-		if before != nil {
-			sequence := slices.Concat(before.Prompt(), before.Completion)
-			if n := trajectories.CommonTokens(sequence, e.Call.Tokens.Prompt()); n == len(sequence) {
-				t.Continued++
-			} else {
-				t.Drifts = append(t.Drifts, newDrift(turn, n, before))
-			}
+		switch n, all := e.Call.Tokens.Continues(before); {
+		case all:
+			t.Continued++
+		case before != nil:
+			t.Drifts = append(t.Drifts, newDrift(turn, n, before))
 		}
 		before = e.Call.Tokens
 	}

@@ -84,8 +84,8 @@ func (item *Item) reward() *float64 {
 
 // conversationTokens returns the rows of the replies of a conversation.
 func (w *writer) conversationTokens(a *trajectories.Attempt, about tokenRow) (rows []any) {
-	var open []*tokenRow // the rows, of which the last may be continued
-	var sequence []int32 // prompt and completion of the reply before; nil if its tokens are not known
+	var open []*tokenRow            // the rows, of which the last may be continued
+	var before *trajectories.Tokens // of the reply before; nil if they are not known
 	turn := int64(0)
 	for _, e := range a.Entries {
 		if e.Cause != trajectories.CauseReply {
@@ -94,13 +94,13 @@ func (w *writer) conversationTokens(a *trajectories.Attempt, about tokenRow) (ro
 		turn++
 		if e.Call == nil || e.Call.Tokens == nil {
 			w.losses[noteLostTokens]++
-			sequence = nil
+			before = nil
 			continue
 		}
 		t := e.Call.Tokens
 		prompt := t.Prompt()
 		var row *tokenRow
-		if n := len(sequence); w.opts.Segments && n > 0 && trajectories.CommonTokens(sequence, prompt) == n {
+		if n, all := t.Continues(before); w.opts.Segments && all {
 			row = open[len(open)-1]
 			row.add(prompt[n:], 0, nil)
 		} else {
@@ -111,7 +111,7 @@ func (w *writer) conversationTokens(a *trajectories.Attempt, about tokenRow) (ro
 		}
 		row.add(t.Completion, 1, t.Logprobs)
 		row.Turns, row.Finish = row.Turns+1, string(e.Call.Finish)
-		sequence = slices.Concat(prompt, t.Completion)
+		before = t
 	}
 	for i, row := range open {
 		row.Last = i == len(open)-1
