@@ -21,13 +21,14 @@ import (
 	"github.com/minibench/mini/internal/require"
 )
 
-// alive reports whether the process whose PID is in a file exists; zombies count.
+// alive reports whether the process whose PID is in a file is running. A zombie is not:
+// PID 1 may reap it much later.
 func alive(t *testing.T, pidFile string) bool {
 	t.Helper()
 	pid, err := os.ReadFile(pidFile)
 	require.NoError(t, err)
-	_, err = os.Stat(filepath.Join("/proc", strings.TrimSpace(string(pid))))
-	return err == nil
+	stat, err := os.ReadFile(filepath.Join("/proc", strings.TrimSpace(string(pid)), "stat"))
+	return err == nil && !strings.Contains(string(stat), ") Z ")
 }
 
 // await polls until ok returns true, and fails the test after a timeout.
@@ -108,9 +109,9 @@ func TestKilledOwner(t *testing.T) {
 	childtest.RunOrphanTest(t)
 }
 
-// TestDirect tests commands without a helper.
+// TestDirect tests commands without a helper. It runs alone: while a helper is open, no
+// other process may be started in a new session; see process.Child.
 func TestDirect(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	sandbox := openAs(t, local.Config{Dir: dir})
 	cancelled, cancel := context.WithCancel(t.Context())
@@ -176,8 +177,8 @@ type failingSink struct{}
 func (failingSink) Write([]byte) (int, error) { return 0, errors.New("full") }
 
 // TestDirectClose closes the environment while a command and a background process run.
+// It runs alone, like TestDirect.
 func TestDirectClose(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	sandbox := openAs(t, local.Config{Dir: dir})
 	run(t, sandbox, "sleep 300 >/dev/null 2>&1 & echo $! >background")
