@@ -60,20 +60,21 @@ const (
 
 // pool runs the jobs of one or more runs.
 type pool struct {
-	stop         context.CancelCauseFunc // ends all jobs
 	workers      [2]sync.WaitGroup
 	mu           sync.Mutex // guards what follows, the queues and their jobs
 	changed      sync.Cond
 	queues       []*queue // one for each run
 	waiting      [2][]*job
+	accepting    bool // runs may be added
 	attemptsOver bool // no more evaluations are added
-	errs         []error
 }
 
 // queue has the jobs of one run. It emits events while it holds the pool's lock, so
 // observers of the log must not call it.
 type queue struct {
 	pool          *pool
+	stop          context.CancelCauseFunc // ends all jobs, at an error of one
+	errs          []error
 	log           *EventLog
 	retries       Retries
 	ctx           [2]context.Context // of the jobs in each lane
@@ -136,28 +137,22 @@ func (j *job) interrupt(cause error) {
 // RunEvaluations runs evaluations without attempts, until all have ended or ctx is
 // done.
 func RunEvaluations(ctx context.Context, workers int, retries Retries, log *EventLog, all []Work) error {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	p := newPool(stop)
-	p.attemptsOver = true
-	q := p.newQueue(ctx, log, retries)
-	for _, w := range all {
-		q.push(q.add(evaluations, "", 0, w))
-	}
-	defer context.AfterFunc(ctx, p.wake)()
-	p.start(evaluations, min(workers, len(all))) //nolint:contextcheck // each job has the context of its run
-	return p.wait(evaluations)
+	p := NewPool(0, min(workers, len(all)), Budget{})
+	defer p.Close()
+	return p.RunEvaluations(ctx, retries, log, all)
 }
 
-func newPool(stop context.CancelCauseFunc) *pool {
-	p := &pool{stop: stop}
+func newPool() *pool {
+	p := &pool{}
 	p.changed.L = &p.mu
 	return p
 }
 
-// newQueue adds a run to the pool.
-func (p *pool) newQueue(ctx context.Context, log *EventLog, retries Retries) *queue {
-	q := &queue{pool: p, log: log, retries: retries, ctx: [2]context.Context{ctx, ctx}, keys: map[string]bool{}}
+// newQueue adds a run to the pool. stop ends ctx.
+func (p *pool) newQueue(ctx context.Context, stop context.CancelCauseFunc, log *EventLog, retries Retries) *queue {
+	q := &queue{pool: p, stop: stop, log: log, retries: retries, ctx: [2]context.Context{ctx, ctx}, keys: map[string]bool{}}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.queues = append(p.queues, q)
 	return q
 }
@@ -219,11 +214,14 @@ func (p *pool) start(l lane, n int) {
 }
 
 // wait waits for the workers of a lane and returns the errors of all jobs.
-func (p *pool) wait(l lane) error {
+func (p *pool) wait(l lane) (err error) {
 	p.workers[l].Wait()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return errors.Join(p.errs...)
+	for _, q := range p.queues {
+		err = errors.Join(err, errors.Join(q.errs...))
+	}
+	return err
 }
 
 // wake makes waiting workers check the state again.
@@ -244,8 +242,7 @@ func (p *pool) work(l lane) {
 		err := p.run(ctx, j, fresh)
 		p.release(j, err)
 		if err != nil {
-			p.stop(agent.ErrInterrupted)
-			return
+			j.queue.stop(agent.ErrInterrupted)
 		}
 	}
 }
@@ -274,6 +271,9 @@ func (p *pool) next(l lane) (next *job, jobCtx context.Context, fresh bool) {
 
 // isOver reports whether no more jobs of a lane will start. The caller holds the lock.
 func (p *pool) isOver(l lane) bool {
+	if p.accepting {
+		return false
+	}
 	if l == evaluations {
 		return p.attemptsOver && !slices.ContainsFunc(p.waiting[l], func(j *job) bool { return j.queue.ctx[l].Err() == nil })
 	}
@@ -396,7 +396,7 @@ func (p *pool) release(j *job, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err != nil {
-		p.errs = append(p.errs, err)
+		j.queue.errs = append(j.queue.errs, err)
 	}
 	delete(j.queue.keys, j.work.Key())
 	j.cancel(nil)

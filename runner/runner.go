@@ -167,17 +167,17 @@ func RunAll(ctx context.Context, batches []*Batch, instances []datasets.Instance
 	// A write error stops the run, because later results would be lost.
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	p := newPool(stop)
+	p := newPool()
 	taskCount, evaluationWorkers := 0, 0
 	for _, b := range batches {
-		b.start(ctx, p, instances)
+		b.start(ctx, stop, p, instances)
 		defer b.stop(nil)
 		defer b.Control.attach(nil)
 		defer context.AfterFunc(b.ctx, p.wake)() //nolint:contextcheck // derived from ctx
 		taskCount += len(b.queue.jobs[attempts])
 		evaluationWorkers = max(evaluationWorkers, b.EvaluationWorkers)
 	}
-	p.takeTurns()
+	p.takeTurns(p.queues)
 	for _, b := range batches {
 		b.Control.attach(b.queue)
 	}
@@ -203,14 +203,15 @@ func RunAll(ctx context.Context, batches []*Batch, instances []datasets.Instance
 	return summaries, err
 }
 
-// takeTurns queues the pending tasks of all batches in turns, the first of each, then
-// the second of each, so that one of them can prefetch the images for all.
-func (p *pool) takeTurns() {
+// takeTurns queues the pending tasks of runs in turns, the first of each, then the second
+// of each, so that one of them can prefetch the images for all.
+func (p *pool) takeTurns(queues []*queue) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	defer p.changed.Broadcast()
 	for i, left := 0, true; left; i++ {
 		left = false
-		for _, q := range p.queues {
+		for _, q := range queues {
 			if i < len(q.jobs[attempts]) {
 				if left = true; q.jobs[attempts][i].state == stateQueued {
 					q.push(q.jobs[attempts][i])
@@ -232,10 +233,10 @@ func (p *pool) pendingInstances(instances []datasets.Instance) []datasets.Instan
 }
 
 // start makes the jobs of the batch's tasks. Those without a result, or all with Redo,
-// are to be queued.
-func (b *Batch) start(ctx context.Context, p *pool, instances []datasets.Instance) {
+// are to be queued. stop ends ctx, at an error of one.
+func (b *Batch) start(ctx context.Context, stop context.CancelCauseFunc, p *pool, instances []datasets.Instance) {
 	b.ctx, b.stop = context.WithCancelCause(ctx)
-	b.queue = p.newQueue(ctx, b.Log, Retries{b.MaxTries, b.MaxDisruptions})
+	b.queue = p.newQueue(ctx, stop, b.Log, Retries{b.MaxTries, b.MaxDisruptions})
 	b.queue.ctx[attempts], b.queue.isBudgetSpent = b.ctx, b.tracker.isSpent
 	b.breaker.reset(b.MaxProviderFailures, b.stop)
 	b.skipped = 0
