@@ -163,6 +163,10 @@ type Run struct {
 	Shared bool `yaml:"shared" json:"shared,omitempty"`
 	// Eval evaluates each submission as soon as it is made.
 	Eval bool `yaml:"eval" json:"eval,omitempty"`
+	// RewardURL gets a POST with the reward of each attempt, after its verdict. It can have the placeholders of
+	// model.base_url. RewardBody is the template of the body; "" means that of uni-agent's gateway.
+	RewardURL  string `yaml:"reward_url" json:"reward_url,omitempty"`
+	RewardBody string `yaml:"reward_body" json:"reward_body,omitempty"`
 }
 
 // FolderMode returns the mode of a new run folder.

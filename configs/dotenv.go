@@ -168,6 +168,9 @@ func IsFolderURL(cfg *Resolved) bool {
 // must get it here: if the address is from the working directory's .env file, the
 // key must be from that file too, and there must be no configured headers.
 func ModelKey(cfg *Resolved) (string, error) {
+	if cfg.key != nil && cfg.Model.BaseURL == cfg.keyURL {
+		return *cfg.key, nil
+	}
 	key := os.Getenv(cfg.Model.APIKeyEnv)
 	if !IsFolderURL(cfg) {
 		return key, nil
@@ -183,6 +186,20 @@ func ModelKey(cfg *Resolved) (string, error) {
 			"set both in ./.env, or %s in your shell", name, cfg.Model.APIKeyEnv, name)
 	}
 	return key, nil
+}
+
+// RequestLayer is the name of the layer with the settings of a request to mini serve.
+const RequestLayer = "the request"
+
+// SetModelKey sets the key for the address of the model, in memory only. With "" no key is sent there.
+func (r *Resolved) SetModelKey(key string) { r.key, r.keyURL = &key, r.Model.BaseURL }
+
+// OwnModelKey returns the key of SetModelKey, or "".
+func (r *Resolved) OwnModelKey() string {
+	if r.key == nil {
+		return ""
+	}
+	return *r.key
 }
 
 // setMissing sets the variables of a file that the environment does not set.

@@ -21,6 +21,9 @@ type Resolved struct {
 	// section is the key of the section that was merged into Config.Model, for example
 	// "model.route.models[0]" or "model.summary"; empty if none was.
 	section string
+	// key is the model's key for requests to keyURL; nil: that of the environment.
+	key    *string
+	keyURL string
 }
 
 // Origin is where a value was set.

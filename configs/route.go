@@ -74,7 +74,7 @@ func (r *Resolved) routeConfig(i int) (*Resolved, error) {
 // name is the override's key, for errors. If the override changes the class, the
 // settings of the old provider are reset, so that they are not sent to the new one.
 func (r *Resolved) withOverride(name string, entry Override) (*Resolved, error) {
-	result := &Resolved{Config: r.Config, origins: maps.Clone(r.origins), section: name}
+	result := &Resolved{Config: r.Config, origins: maps.Clone(r.origins), section: name, key: r.key, keyURL: r.keyURL}
 	m := &result.Model
 	m.Route = Route{}
 	m.Kwargs, m.Headers = maps.Clone(m.Kwargs), maps.Clone(m.Headers)

@@ -12,10 +12,11 @@ const (
 	ControlFile = "control.json"
 	ReplayFile  = "replay.json"
 	LabelsFile  = "labels.json"
+	RewardsFile = "rewards.jsonl"
 	BuildsDir   = "builds" // logs of the images that were built
 	LogsDir     = "logs"
 	VerdictsDir = "verdicts"
 )
 
 // runFiles lists all of them.
-var runFiles = []string{RunFile, ConfigFile, PredsFile, ResultsFile, EventsFile, ControlFile, ReplayFile, LabelsFile, BuildsDir, LogsDir, VerdictsDir}
+var runFiles = []string{RunFile, ConfigFile, PredsFile, ResultsFile, EventsFile, ControlFile, ReplayFile, LabelsFile, RewardsFile, BuildsDir, LogsDir, VerdictsDir}

@@ -106,7 +106,7 @@ func (f *Folder) readManifest() (runs.Manifest, error) {
 var ignoredKeys = []string{
 	"eval", "replay", "run.workers", "run.attempts", "run.eval", "run.resume_attempts", "run.fsync", "run.shared", "run.keep", "run.max_tries",
 	"run.prefetch", "run.image_budget", "run.min_free_disk", "run.pulls_per_minute",
-	"run.max_starts", "run.total_cost_limit", "run.total_calls", "run.max_consecutive_provider_failures",
+	"run.max_starts", "run.reward_url", "run.reward_body", "run.total_cost_limit", "run.total_calls", "run.max_consecutive_provider_failures",
 	"environment.kubernetes.context", "environment.kubernetes.kubeconfig", "environment.kubernetes.namespace",
 	"environment.kubernetes.labels", "environment.kubernetes.annotations", "environment.kubernetes.node_selector",
 	"environment.kubernetes.tolerations", "environment.kubernetes.affinity", "environment.kubernetes.priority_class",

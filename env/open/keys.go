@@ -59,6 +59,9 @@ func Redact(cfg *configs.Resolved) func([]byte) []byte {
 	for name, value := range cfg.Environment.Env {
 		add(name, value)
 	}
+	if key := cfg.OwnModelKey(); isKey(key) {
+		values = append(values, key)
+	}
 	return transport.NewRedactor(values...).Bytes
 }
 

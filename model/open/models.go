@@ -10,6 +10,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -170,9 +171,9 @@ func (m *Models) provider(cfg *configs.Resolved) (model.Model, error) {
 	if cfg.UsesOtherAgent() {
 		client = raw.New(raw.Config{
 			BaseURL: baseURL(c), Key: key, KeyHint: hint, Headers: c.Headers, Price: c.Price,
-			Timeout: configs.Duration(c.Timeout), IdleTimeout: configs.Duration(c.StreamIdle),
+			Timeout: configs.Duration(c.Timeout), IdleTimeout: configs.Duration(c.StreamIdle), HTTPClient: m.HTTP,
 		})
-	} else if client, err = newClient(c, key, hint, cfg.Agent.ToolDefinitions()); err != nil {
+	} else if client, err = newClient(c, key, hint, cfg.Agent.ToolDefinitions(), m.HTTP); err != nil {
 		return nil, usage.Wrap(err)
 	}
 	maxWait := configs.Duration(c.MaxWait)
@@ -186,25 +187,26 @@ func (m *Models) provider(cfg *configs.Resolved) (model.Model, error) {
 // Try sends a model one short request, without retries, to see whether it answers.
 func Try(ctx context.Context, m configs.Model, key string) (model.Reply, error) {
 	m.Stream = false
-	client, err := newClient(m, key, "check the key", nil)
+	client, err := newClient(m, key, "check the key", nil, nil)
 	if err != nil {
 		return model.Reply{}, err
 	}
 	return client.Query(ctx, []model.Message{{Role: model.User, Content: "Reply with the word ok."}})
 }
 
-// newClient returns the client of a provider, which sends one request per Query.
-func newClient(m configs.Model, key, hint string, tools []model.ToolDefinition) (model.Model, error) {
+// newClient returns the client of a provider, which sends one request per Query. httpClient may be nil.
+func newClient(m configs.Model, key, hint string, tools []model.ToolDefinition, httpClient *http.Client) (model.Model, error) {
 	if m.Class == "anthropic" {
 		return anthropic.New(anthropic.Config{
 			Name: m.Name, BaseURL: m.BaseURL, APIKey: key, KeyHint: hint, Kwargs: m.Kwargs, Headers: m.Headers, Stream: m.Stream,
 			Timeout: configs.Duration(m.Timeout), IdleTimeout: configs.Duration(m.StreamIdle), Price: m.Price, Cache: m.Cache, Tools: tools,
+			HTTPClient: httpClient,
 		})
 	}
 	return openai.New(openai.Config{
 		Name: m.Name, BaseURL: m.BaseURL, APIKey: key, KeyHint: hint, Kwargs: m.Kwargs, Headers: m.Headers, Stream: m.Stream, SendReasoning: m.SendReasoning,
 		Timeout: configs.Duration(m.Timeout), IdleTimeout: configs.Duration(m.StreamIdle), Price: m.Price, Tools: tools,
-		Tokens: m.Tokens,
+		Tokens: m.Tokens, HTTPClient: httpClient,
 	})
 }
 
@@ -261,6 +263,8 @@ func (m translator) Query(ctx context.Context, history []model.Message) (model.R
 // Limits are the rate limits of all endpoints. The zero value is ready to use.
 type Limits struct {
 	Limiters ratelimit.Limiters
+	// HTTP is the HTTP client of all models, set before they are opened; nil gives each its own.
+	HTTP *http.Client
 
 	mu   sync.Mutex
 	emit func(ratelimit.State)

@@ -16,9 +16,11 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/minibench/mini/model"
@@ -87,6 +89,22 @@ func newTransport() http.RoundTripper {
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, 256
 	t.DialContext = (&net.Dialer{Timeout: dialTimeout}).DialContext
 	return t
+}
+
+// NewHTTPClient returns an HTTP client for the field HTTP of several Clients. It connects only to addresses that
+// check accepts.
+func NewHTTPClient(check func(netip.Addr) error) *http.Client {
+	t := newTransport()
+	if t, ok := t.(*http.Transport); ok {
+		t.DialContext = (&net.Dialer{Timeout: dialTimeout, Control: func(_, address string, _ syscall.RawConn) error {
+			a, err := netip.ParseAddrPort(address)
+			if err != nil {
+				return err
+			}
+			return check(a.Addr().Unmap())
+		}}).DialContext
+	}
+	return &http.Client{Transport: t}
 }
 
 // printableHeader returns a value for a header: other characters than printable ASCII are escaped.

@@ -116,6 +116,8 @@ type Config struct {
 	Workers int
 	// Timeout limits the whole evaluation script.
 	Timeout time.Duration
+	// Pool runs the jobs of Run with its workers; nil means Workers of its own.
+	Pool *runner.Pool
 	// Retries limits the runs of a patch for one purpose.
 	// Only a run with an infrastructure failure is repeated. Run uses Retries and
 	// Workers; the jobs of Evaluator.Job are run by a runner.Batch.
@@ -312,7 +314,11 @@ func Run(ctx context.Context, c Config, tasks []Task) (Summary, error) {
 	for i, path := range e.order {
 		jobs[i] = e.jobs[path]
 	}
-	runErr := runner.RunEvaluations(ctx, e.config.Workers, e.config.Retries, c.Log, jobs)
+	runEvaluations := func() error { return runner.RunEvaluations(ctx, e.config.Workers, e.config.Retries, c.Log, jobs) }
+	if c.Pool != nil {
+		runEvaluations = func() error { return c.Pool.RunEvaluations(ctx, e.config.Retries, c.Log, jobs) }
+	}
+	runErr := runEvaluations()
 	s, closeErr := e.Close()
 	return s, errors.Join(err, runErr, closeErr)
 }

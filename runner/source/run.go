@@ -118,3 +118,20 @@ func fileHash(path string) (string, error) {
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
+
+// ReadAttempt returns an attempt of a run with its verdict, or nil if there is no such attempt. isOwn may be nil.
+func ReadAttempt(run *runs.Run, id string, number int, isOwn func(verdicts.Record) bool) (*export.Item, error) {
+	instance, ok := run.Find(id)
+	if !ok {
+		return nil, nil //nolint:nilnil // as the comment says
+	}
+	for _, a := range instance.Attempts {
+		if a.Number == number {
+			if err := a.Load(); err != nil {
+				return nil, err
+			}
+			return New(Options{IsOwn: isOwn}).readAttempt(run, instance, a, verdicts.ReadInstance(run.Dir, id, isOwn))
+		}
+	}
+	return nil, nil //nolint:nilnil // likewise
+}

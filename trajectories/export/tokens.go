@@ -147,3 +147,18 @@ func widen(ids []int32) []int64 {
 
 // tokenColumns returns the columns of a parquet file.
 func tokenColumns() parquet.Node { return rowNode(reflect.TypeFor[tokenRow](), nil) }
+
+// TokenRows returns the rows of the format tokens for an attempt, as values to encode as JSON; nil if it has no tokens.
+// With segments, a row has the replies whose prompts continue the tokens before.
+func (item *Item) TokenRows(segments bool) []any {
+	w := &writer{opts: Options{Segments: segments}, losses: losses{}}
+	rows, err := w.tokens([]*Item{item})
+	if err != nil { // there are none
+		return nil
+	}
+	return rows
+}
+
+// VerdictReward returns 1 for an attempt that resolves its instance, 0 for one that does not, or the reward of a
+// Harbor task. It returns nil without a verdict.
+func (item *Item) VerdictReward() *float64 { return item.reward() }

@@ -222,11 +222,14 @@ func (j *Job) prepare(ctx context.Context, a *app.App, notes io.Writer, first *J
 	if _, err := envopen.ContainerConfig(cfg, ""); err != nil {
 		return err
 	}
+	if err := checkRewards(cfg.Run); err != nil {
+		return err
+	}
 	o.PrintNotes(notes, cfg)
 	if _, err := setup.NewApprovers(cfg, cfg.Environment.Class); err != nil {
 		return err
 	}
-	if first != nil {
+	if first != nil && len(first.Input.Rows) > 0 {
 		j.Input = first.Input
 	} else if j.Input, err = o.LoadRows(ctx, a); err != nil {
 		return err

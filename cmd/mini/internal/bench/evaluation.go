@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"time"
 
 	"github.com/minibench/mini/cmd/mini/internal/eval"
+	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
 	envopen "github.com/minibench/mini/env/open"
 	"github.com/minibench/mini/internal/text"
@@ -14,6 +16,7 @@ import (
 	modelopen "github.com/minibench/mini/model/open"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/evaluate"
+	"github.com/minibench/mini/runner/rewards"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -95,6 +98,54 @@ func (j *Job) openEvaluation(ctx context.Context, notes, display io.Writer) erro
 		}
 	}
 	return nil
+}
+
+// rewardsTimeout limits the wait for rewards at the end of a run.
+const rewardsTimeout = time.Minute
+
+// openRewards opens the sender of rewards, if run.reward_url is set.
+func (j *Job) openRewards() error {
+	c := j.Config.Run
+	if c.RewardURL == "" {
+		return nil
+	}
+	body, err := rewards.ParseBody(c.RewardBody)
+	if err != nil {
+		return err
+	}
+	j.rewards, err = rewards.Open(rewards.Config{
+		Folder: j.folder, URL: c.RewardURL, Body: body, IsOwn: eval.IsSignedByUser,
+		IsEvaluated: func(id string) bool { return j.evaluator != nil && !j.ungradable[id] },
+		Warn: func(id string, err error) {
+			j.log.Load().Emit(runner.Event{Type: runner.Warning, Instance: id, Text: err.Error()})
+		},
+	})
+	return err
+}
+
+// closeRewards waits for the rewards that are being sent.
+func (j *Job) closeRewards(ctx context.Context) {
+	if j.rewards == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rewardsTimeout)
+	defer cancel()
+	j.rewards.Close(ctx)
+}
+
+// checkRewards returns an error for settings of rewards that cannot be used.
+func checkRewards(c configs.Run) error {
+	if c.RewardURL == "" {
+		if c.RewardBody != "" {
+			return usage.Errorf("run.reward_body is for run.reward_url, which is not set")
+		}
+		return nil
+	}
+	if err := rewards.CheckURL(c.RewardURL); err != nil {
+		return usage.Errorf("run.reward_url: %w", err)
+	}
+	_, err := rewards.ParseBody(c.RewardBody)
+	return usage.Wrap(err)
 }
 
 // evaluate returns the work that evaluates a submission, or nil if its instance is ungradable. It is

@@ -30,6 +30,7 @@ import (
 	"github.com/minibench/mini/runner/control"
 	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/runner/replay"
+	"github.com/minibench/mini/runner/rewards"
 	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/runner/setup"
 )
@@ -49,6 +50,8 @@ type Job struct {
 	Progress string
 	// Branch makes mini replay continue recorded attempts; nil for mini bench.
 	Branch *runner.Branch
+	// service has the pool and the engine of mini serve; nil for other commands.
+	service *Service
 	// obstacle is the error that would prevent the run from starting. Only dry runs set it.
 	obstacle error
 	// ungradable are the ids of the rows that --eval cannot grade, and ungradableWhy is the reason.
@@ -66,6 +69,7 @@ type Job struct {
 	log       atomic.Pointer[runner.EventLog]
 	ctl       *controller
 	evaluator *evaluate.Evaluator // nil without --eval
+	rewards   *rewards.Sender     // nil without run.reward_url
 	batch     *runner.Batch
 	changed   []string // settings that an earlier session had otherwise
 	sum       runs.Summary
@@ -117,6 +121,9 @@ func runJobs(ctx context.Context, a *app.App, jobs []*Job) (err error) {
 	// Connect to the engine before creating a folder: if no engine responds, no
 	// empty run is left behind.
 	var engine *envopen.Sandboxes // the first that has an engine
+	if first.service != nil {
+		engine = first.service.sandboxes
+	}
 	for _, j := range jobs {
 		if err := j.connect(ctx, a, notes, engine); err != nil {
 			return errors.Join(j.located(err), closeSandboxes(jobs))
@@ -130,7 +137,9 @@ func runJobs(ctx context.Context, a *app.App, jobs []*Job) (err error) {
 			return errors.Join(j.located(err), closeSandboxes(jobs))
 		}
 	}
-	first.Models.OnLimits(progress.ProviderEvents(first.log.Load().Emit)) // the jobs share the limits
+	if first.service == nil {
+		first.Models.OnLimits(progress.ProviderEvents(first.log.Load().Emit)) // the jobs share the limits
+	}
 	display.Controller = liveController(jobs)
 	for _, j := range jobs {
 		if err == nil {
@@ -149,10 +158,14 @@ func runJobs(ctx context.Context, a *app.App, jobs []*Job) (err error) {
 			}
 			batches[i] = j.batch
 		}
-		var summaries []runs.Summary
-		summaries, err = runner.RunAll(ctx, batches, first.Input.Rows)
-		for i, j := range jobs {
-			j.sum = summaries[i]
+		if first.service != nil {
+			first.sum, err = first.service.pool.Run(ctx, first.batch, first.Input.Rows)
+		} else {
+			var summaries []runs.Summary
+			summaries, err = runner.RunAll(ctx, batches, first.Input.Rows)
+			for i, j := range jobs {
+				j.sum = summaries[i]
+			}
 		}
 	} else {
 		err = usage.Wrap(err)
@@ -165,6 +178,7 @@ func runJobs(ctx context.Context, a *app.App, jobs []*Job) (err error) {
 		}
 	}
 	for _, j := range jobs {
+		j.closeRewards(ctx)
 		err = errors.Join(err, j.ctl.server.Close())
 	}
 	display.Close() // restore the screen before the summary
@@ -229,9 +243,15 @@ func (j *Job) open(ctx context.Context, notes, display io.Writer, eventLog *cmdu
 	log := runner.NewLog(j.folder, func(e runner.Event) {
 		j.show(e)
 		j.ctl.state.Update(e)
+		if j.rewards != nil {
+			j.rewards.Event(e)
+		}
 	})
 	log.Redact = j.redact
 	j.log.Store(log)
+	if err := j.openRewards(); err != nil {
+		return usage.Wrap(err)
+	}
 	if j.ctl.server, err = control.Listen(j.folder.Dir, j.ctl); err != nil { // the run continues
 		j.ctl.server = nil
 		log.Emit(runner.Event{Type: runner.Warning, Text: "mini ctl does not reach this run: " + err.Error()})

@@ -180,7 +180,7 @@ var mayBeSecret = lazyregexp.New(`(?i)header|secret|token|password|bearer|\benv\
 func (j *Job) recordedCommand() []string {
 	args := j.resumeArguments()
 	all := []byte(strings.Join(args, " "))
-	if j.Branch != nil || mayBeSecret.Match(all) || !bytes.Equal(envopen.Redact(j.Config)(all), all) {
+	if j.Branch != nil || j.service != nil || mayBeSecret.Match(all) || !bytes.Equal(envopen.Redact(j.Config)(all), all) {
 		return nil
 	}
 	return args

@@ -13,6 +13,7 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/eval"
 	"github.com/minibench/mini/cmd/mini/internal/replay"
 	"github.com/minibench/mini/cmd/mini/internal/report"
+	"github.com/minibench/mini/cmd/mini/internal/serve"
 	"github.com/minibench/mini/cmd/mini/internal/settings"
 	"github.com/minibench/mini/cmd/mini/internal/system"
 	"github.com/minibench/mini/cmd/mini/internal/task"
@@ -60,7 +61,7 @@ benchmark, each in its own container.`,
 	root.InitDefaultVersionFlag()
 	root.Flags().Lookup("version").Usage = "print the version; -v alone does the same"
 	root.AddCommand(
-		bench.New(a), replay.New(a), system.NewCtl(a),
+		bench.New(a), replay.New(a), serve.New(a), system.NewCtl(a),
 		eval.New(a), eval.NewGrade(a), eval.NewRegrade(a),
 		report.New(a), report.NewRuns(a), report.NewCompare(a), report.NewInspect(a), report.NewView(a), report.NewLabel(a), system.NewShell(a),
 		convert.NewImport(a), convert.NewExport(a),

@@ -97,7 +97,7 @@ func providerAddress(class string) string {
 // of that provider is missing.
 func (c *Flags) checkProviderKey(cfg *configs.Resolved) error {
 	address, _ := cfg.Origin("model.base_url")
-	if cfg.Model.BaseURL == "" || address.Layer == "--local" || os.Getenv(cfg.Model.APIKeyEnv) != "" {
+	if cfg.Model.BaseURL == "" || address.Layer == "--local" || address.Layer == configs.RequestLayer || os.Getenv(cfg.Model.APIKeyEnv) != "" {
 		return nil
 	}
 	for _, p := range configs.Providers {

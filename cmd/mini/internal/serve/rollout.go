@@ -1,0 +1,416 @@
+package serve
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/cmd/mini/internal/bench"
+	"github.com/minibench/mini/internal/lazyregexp"
+	"github.com/minibench/mini/internal/text"
+)
+
+// state is the state of a rollout.
+type state string
+
+const (
+	queued    state = "queued"
+	running   state = "running"
+	needsKey  state = "needs_key" // its key ended with an earlier service; PUT /rollouts/{id}/key gives it again
+	done      state = "done"
+	cancelled state = "cancelled"
+	failed    state = "failed" // Error says why; the attempts have no result
+)
+
+func (s state) isOver() bool { return s == done || s == cancelled || s == failed }
+
+// record is the file of a rollout, with all that another service needs to continue it.
+type record struct {
+	ID      string     `json:"id"`
+	Client  string     `json:"client"`
+	Request request    `json:"request"` // without the key
+	HasKey  bool       `json:"has_key,omitempty"`
+	Hash    string     `json:"request_sha256"`
+	State   state      `json:"state"`
+	Error   string     `json:"error,omitempty"`
+	Created time.Time  `json:"created"`
+	Started *time.Time `json:"started,omitempty"`
+	Ended   *time.Time `json:"ended,omitempty"`
+}
+
+// rollout is a rollout that has not ended. The server's lock guards the record.
+type rollout struct {
+	record
+	subset string // for bench.Request
+	key    *string
+	cancel context.CancelCauseFunc
+	over   chan struct{} // closed at the end
+}
+
+var (
+	errStopped = fmt.Errorf("%w: the service ends", agent.ErrInterrupted)
+	errDeleted = fmt.Errorf("%w: deleted by the client", agent.ErrInterrupted)
+)
+
+var validID = lazyregexp.New(`^[a-z0-9]{1,40}$`)
+
+// Folders and files below the folder of the service.
+const (
+	rolloutsDir = "rollouts"
+	rowsDir     = "rows"
+	verifyDir   = "verify"
+)
+
+func (s *server) path(parts ...string) string {
+	return filepath.Join(append([]string{s.root.Path()}, parts...)...)
+}
+
+func (s *server) recordPath(id string) string { return s.path(rolloutsDir, id+".json") }
+
+// maxRecord is the maximum size of the file of a rollout, in bytes.
+const maxRecord = maxBody + 64<<10
+
+// accept starts a rollout, or returns the one that the same client has started with the
+// same idempotency key.
+func (s *server) accept(ctx context.Context, client, idempotencyKey string, q request) (rec record, isNew bool, err error) {
+	if err := q.check(); err != nil {
+		return record{}, false, err
+	}
+	r := &rollout{record: record{
+		ID: strings.ToLower(rand.Text()), Client: client, Hash: q.hash(), HasKey: q.APIKey != "", State: queued, Created: time.Now().UTC(),
+	}, over: make(chan struct{})}
+	if idempotencyKey != "" {
+		sum := sha256.Sum256([]byte(client + "\x00" + idempotencyKey))
+		r.ID = hex.EncodeToString(sum[:16])
+		if old, err := s.find(r.ID); err == nil {
+			if old.Hash != r.Hash {
+				return record{}, false, &httpError{http.StatusConflict, "the idempotency key belongs to another request"}
+			}
+			return old, false, nil
+		}
+	}
+	if s.service.Pool().IsBudgetSpent() {
+		return record{}, false, &httpError{http.StatusForbidden, "the budget of this service is spent"}
+	}
+	if q.BaseURL != "" {
+		key := q.APIKey
+		r.key = &key
+		q.APIKey = ""
+	}
+	r.Request = q
+	if err := s.prepare(ctx, r); err != nil {
+		return record{}, false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if old, ok := s.rollouts[r.ID]; ok { // posted twice at the same time
+		return old.record, false, nil
+	}
+	mine := 0
+	for _, other := range s.rollouts {
+		if other.Client == client {
+			mine++
+		}
+	}
+	switch {
+	case s.ctx.Err() != nil:
+		return record{}, false, &httpError{http.StatusServiceUnavailable, "the service ends"}
+	case len(s.rollouts) >= s.options.queue:
+		return record{}, false, &httpError{http.StatusTooManyRequests, fmt.Sprintf("%d rollouts wait or run, which is the limit (--queue)", len(s.rollouts))}
+	case mine >= s.options.perClient:
+		return record{}, false, &httpError{http.StatusTooManyRequests, fmt.Sprintf("%d rollouts of this client wait or run, which is its limit (--per-client)", mine)}
+	}
+	if err := s.save(r); err != nil {
+		return record{}, false, err
+	}
+	s.start(r)
+	return r.record, true, nil
+}
+
+// prepare checks that the rollout can run, and stores a row of its request as a dataset.
+func (s *server) prepare(ctx context.Context, r *rollout) (err error) {
+	q := &r.Request
+	switch {
+	case q.Task != "":
+		if q.Task, err = s.taskFolder(q.Task); err != nil {
+			return err
+		}
+		r.subset = q.Task
+	case len(q.Row) > 0:
+		if r.subset, err = s.storeRow(q.Row); err != nil {
+			return err
+		}
+	default:
+		if r.subset, err = s.findSubset(q.Subset, q.Instance); err != nil {
+			return err
+		}
+	}
+	j, err := s.job(ctx, r)
+	if err != nil {
+		return badRequest("%s", text.Clip(err.Error(), maxField))
+	}
+	if n := len(j.Input.Rows); n != 1 {
+		return badRequest("task: the folder has %d tasks; name the folder of one", n)
+	}
+	if q.Instance == "" {
+		q.Instance = j.Input.Rows[0].ID
+	}
+	return nil
+}
+
+// storeRow writes a row as a dataset of its own, and returns its path.
+func (s *server) storeRow(row json.RawMessage) (string, error) {
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(row, &object); err != nil {
+		return "", badRequest("row: want a JSON object with the columns of SWE-bench")
+	}
+	data, _ := json.Marshal(object) // it was JSON
+	sum := sha256.Sum256(data)
+	path := s.path(rowsDir, hex.EncodeToString(sum[:16])+".jsonl")
+	if _, err := s.root.Lstat(path); err == nil {
+		return path, nil
+	}
+	return path, s.root.WriteFile(path, append(data, '\n'))
+}
+
+// job returns the job of a rollout.
+func (s *server) job(ctx context.Context, r *rollout) (*bench.Job, error) {
+	layers, err := r.Request.settings()
+	if err != nil {
+		return nil, err
+	}
+	request := bench.Request{Subset: r.subset, Settings: layers, Key: r.key, Dir: s.path(rolloutsDir, r.ID)}
+	if r.Request.Task == "" && len(r.Request.Row) == 0 {
+		request.Instance = r.Request.Instance
+	}
+	return s.service.Job(ctx, request)
+}
+
+// start runs a rollout when there is room. The caller holds the lock.
+func (s *server) start(r *rollout) {
+	ctx, cancel := context.WithCancelCause(s.ctx)
+	r.cancel = cancel
+	s.rollouts[r.ID] = r
+	if r.State == needsKey {
+		return
+	}
+	s.wait.Go(func() {
+		defer cancel(nil)
+		err := s.room.Acquire(ctx, 1)
+		if err == nil {
+			now := time.Now().UTC()
+			s.update(r, func() { r.State, r.Started = running, &now })
+			err = s.runJob(ctx, r)
+			s.room.Release(1)
+		}
+		s.end(ctx, r, err)
+	})
+}
+
+func (s *server) runJob(ctx context.Context, r *rollout) error {
+	j, err := s.job(ctx, r)
+	if err != nil {
+		return err
+	}
+	return s.service.RunJob(ctx, j)
+}
+
+// end stores how a rollout has ended. One that the end of the service has interrupted stays
+// queued.
+func (s *server) end(ctx context.Context, r *rollout, err error) {
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errDeleted):
+		s.finish(r, cancelled, "")
+	case ctx.Err() != nil:
+		close(r.over)
+	case err != nil:
+		s.finish(r, failed, text.Clip(s.redact(r, err.Error()), maxField))
+	default:
+		s.finish(r, done, "")
+	}
+}
+
+// redact removes the key of a rollout from a text.
+func (s *server) redact(r *rollout, message string) string {
+	if r.key != nil && *r.key != "" {
+		message = strings.ReplaceAll(message, *r.key, "[key]")
+	}
+	return message
+}
+
+// finish stores the last state of a rollout and forgets its key.
+func (s *server) finish(r *rollout, last state, message string) {
+	now := time.Now().UTC()
+	s.update(r, func() { r.State, r.Error, r.Ended = last, message, &now })
+	a := s.result(r.record, noTokens)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.rollouts, r.ID)
+	s.metrics.add(a)
+	close(r.over)
+}
+
+// update changes the record of a rollout and stores it.
+func (s *server) update(r *rollout, change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+	if err := s.save(r); err != nil {
+		s.metrics.writeErrors++ // the run folder has the results, and a restart runs nothing again
+	}
+}
+
+// save writes the file of a rollout. The caller holds the lock.
+func (s *server) save(r *rollout) error {
+	data, err := json.Marshal(r.record)
+	if err != nil {
+		return err
+	}
+	if err := s.root.WriteFile(s.recordPath(r.ID), append(data, '\n')); err != nil {
+		return fmt.Errorf("store rollout: %w", err)
+	}
+	return nil
+}
+
+// find returns the record of a rollout.
+func (s *server) find(id string) (record, error) {
+	notFound := &httpError{http.StatusNotFound, "there is no such rollout"}
+	if !validID.MatchString(id) {
+		return record{}, notFound
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r, ok := s.rollouts[id]; ok {
+		return r.record, nil
+	}
+	rec, err := s.read(id)
+	if errors.Is(err, fs.ErrNotExist) {
+		return record{}, notFound
+	}
+	return rec, err
+}
+
+func (s *server) read(id string) (rec record, err error) {
+	data, err := s.root.ReadFile(s.recordPath(id), maxRecord)
+	if err == nil {
+		err = json.Unmarshal(data, &rec)
+	}
+	if err != nil {
+		return record{}, fmt.Errorf("read rollout %s: %w", id, err)
+	}
+	return rec, nil
+}
+
+// await waits until a rollout has ended, or for at most a time.
+func (s *server) await(ctx context.Context, id string, limit time.Duration) (record, error) {
+	s.mu.Lock()
+	r, ok := s.rollouts[id]
+	s.mu.Unlock()
+	if ok && limit > 0 {
+		timer := time.NewTimer(limit)
+		defer timer.Stop()
+		select {
+		case <-r.over:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+	}
+	return s.find(id)
+}
+
+// delete ends a rollout with its sandboxes.
+func (s *server) delete(ctx context.Context, id string) (record, error) {
+	s.mu.Lock()
+	r, ok := s.rollouts[id]
+	hasNoWorker := ok && r.State == needsKey
+	if hasNoWorker {
+		delete(s.rollouts, id)
+	}
+	s.mu.Unlock()
+	if !ok {
+		return s.find(id)
+	}
+	if r.cancel(errDeleted); hasNoWorker {
+		s.finish(r, cancelled, "")
+	}
+	return s.await(ctx, id, maxWait)
+}
+
+// setKey gives a rollout the key that it had before the service was restarted.
+func (s *server) setKey(id, key string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, ok := s.rollouts[id]
+	if !ok || r.State != needsKey {
+		return &httpError{http.StatusConflict, "the rollout waits for no key"}
+	}
+	r.key, r.State = &key, queued
+	s.start(r)
+	return s.save(r)
+}
+
+// restore continues the rollouts that an earlier service has accepted, oldest first.
+func (s *server) restore() (continued int, err error) {
+	entries, err := s.root.ReadDir(s.path(rolloutsDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, s.root.MkdirAll(s.path(rolloutsDir))
+	}
+	if err != nil {
+		return 0, err
+	}
+	var open []*rollout
+	for _, e := range entries {
+		id, ok := strings.CutSuffix(e.Name(), ".json")
+		if !ok || !validID.MatchString(id) {
+			continue
+		}
+		rec, err := s.read(id)
+		if err != nil {
+			return 0, err
+		}
+		if rec.ID == id && !rec.State.isOver() {
+			open = append(open, &rollout{record: rec, over: make(chan struct{})})
+		}
+	}
+	slices.SortFunc(open, func(a, b *rollout) int { return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.ID, b.ID)) })
+	for _, r := range open {
+		r.State = queued
+		if r.Request.BaseURL != "" {
+			none := ""
+			r.key = &none
+		}
+		if err := s.prepare(s.ctx, r); err != nil {
+			s.mu.Lock()
+			s.rollouts[r.ID] = r
+			s.mu.Unlock()
+			s.finish(r, failed, text.Clip(err.Error(), maxField))
+			continue
+		}
+		if r.HasKey {
+			if j, err := s.job(s.ctx, r); err != nil || !j.IsDone() {
+				r.State = needsKey
+			}
+		}
+		s.mu.Lock()
+		s.start(r)
+		err := s.save(r)
+		s.mu.Unlock()
+		if err != nil {
+			return continued, err
+		}
+		continued++
+	}
+	return continued, nil
+}
