@@ -1,12 +1,14 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -181,6 +183,7 @@ func (s *server) listRollouts(w http.ResponseWriter, _ *http.Request, client str
 		}
 	}
 	s.mu.Unlock()
+	slices.SortFunc(list, func(a, b answer) int { return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.ID, b.ID)) })
 	writeJSON(w, http.StatusOK, map[string]any{"rollouts": list})
 	return nil
 }
@@ -231,7 +234,7 @@ func (s *server) getRollout(w http.ResponseWriter, r *http.Request, client strin
 	if err != nil {
 		return err
 	}
-	if limit > 0 && !rec.State.isOver() {
+	if limit > 0 && !rec.State.isOver() && rec.State != needsKey { // for a key the client itself is waited for
 		err = s.poll(func() (err error) {
 			rec, err = s.await(r.Context(), rec.ID, limit)
 			return err
