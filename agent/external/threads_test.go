@@ -230,6 +230,9 @@ func TestThreads(t *testing.T) {
 			}
 			tr := readValid(t, path)
 			assert.Equal(t, tt.threads, threadsOf(t, path), "threads")
+			if strings.Contains(repliesOf(tr), "A fix") {
+				t.Error("the reply to a side call is in the main conversation")
+			}
 			require.Equal(t, len(tt.children), len(tr.Children), "children")
 			unattributed, refs := 0, countRefs(tr)
 			for i, c := range tr.Children {
