@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -40,7 +41,11 @@ func (g goAgent) Execute(ctx context.Context, c env.Command) (env.Result, error)
 		return g.Environment.Execute(ctx, c)
 	}
 	transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
-		return c.Bridge().(net.Conn), nil //nolint:forcetypeassert // of a bridge.Bridge
+		conn, ok := c.Bridge().(net.Conn)
+		if !ok {
+			return nil, errors.New("the bridge has no net.Conn")
+		}
+		return conn, nil
 	}}
 	defer transport.CloseIdleConnections()
 	g.work(&asker{ctx, &http.Client{Transport: transport}, exportedToken.FindStringSubmatch(c.Script)[1]})

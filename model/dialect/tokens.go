@@ -52,7 +52,9 @@ func (d withTokens) Stream(events iter.Seq2[[]byte, error], p model.Price) (mode
 	return takeTokens(d.Dialect.Stream(events, p))
 }
 
-func (d withTokens) fields() []string { return append(slices.Clip(d.Dialect.fields()), "return_token_ids") }
+func (d withTokens) fields() []string {
+	return append(slices.Clip(d.Dialect.fields()), "return_token_ids")
+}
 
 func takeTokens(reply model.Reply, err error) (model.Reply, error) {
 	if err == nil {

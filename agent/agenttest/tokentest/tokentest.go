@@ -89,7 +89,7 @@ func exported(t testing.TB, journal string, segments bool) (rows []row) {
 	if _, err := export.Run(t.Context(), export.Config{Options: options, Dir: dir, Workers: 1}, []export.AttemptSource{source}); err != nil {
 		t.Fatal(err)
 	}
-	data, err := os.ReadFile(filepath.Join(dir, "train.jsonl"))
+	data, err := os.ReadFile(filepath.Join(dir, "train.jsonl")) //nolint:gosec // in a folder of the test
 	if err != nil {
 		t.Fatal(err)
 	}
