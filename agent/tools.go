@@ -218,10 +218,11 @@ func (a *Attempt) Append(t trajectories.Type, data any) (trajectories.Record, er
 }
 
 // RecordCall records a model call that ReserveCall has reserved, as a step of the attempt
-// itself.
-func (a *Attempt) RecordCall(call trajectories.Call) error {
+// itself, with its tokens; nil if they are not known.
+func (a *Attempt) RecordCall(call trajectories.Call, tokens *model.Tokens) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	call.Tokens = a.run.attempt.RecordTokens(tokens)
 	a.startedCalls = max(a.startedCalls-1, a.run.attempt.Totals.Children.Steps)
 	_, err := a.run.recordLocked(trajectories.TypeCall, call)
 	return err

@@ -49,6 +49,8 @@ type Config struct {
 	Dialects []string
 	// AllowServerTools keeps the tools that run at the provider.
 	AllowServerTools bool
+	// Tokens asks for the tokens of answers, in the dialects that have them. A reply without is an error.
+	Tokens bool
 	// Begin is called before each request to the provider; isCount is set if it only
 	// counts tokens. An error refuses it.
 	Begin func(isCount bool) error

@@ -33,6 +33,10 @@ type Exchange struct {
 	Reply          model.Reply
 	Err            error // why there is no usable reply
 	Cancelled      bool  // the agent did not wait for the answer
+
+	// What the agent had not asked for.
+	hidesUsage   bool
+	hiddenTokens []string
 }
 
 // maxCounts bounds the requests of an attempt that count tokens.
@@ -101,8 +105,14 @@ func (b *Bridge) exchange(r *http.Request, out *answerWriter, x *Exchange, path 
 		defer cancel()
 		request.Dialect, estimate = countDialect{d}, nil
 	}
-	if x.Dialect == "chat" && x.Stream && hasEdit(x.Edits, editUsage) {
-		request.Drop = dialect.IsUsageOnly
+	if b.asksTokens(d) {
+		request.Dialect = dialect.WithTokens(d)
+	}
+	request.Edit = func(data []byte) []byte {
+		if x.hidesUsage && dialect.IsUsageOnly(data) {
+			return nil
+		}
+		return dialect.RemoveTokens(data, x.hiddenTokens)
 	}
 	if x.Stream {
 		defer out.keepAlive()()
@@ -142,26 +152,22 @@ func failure(d dialect.Dialect, x *raw.Exchange, err error) (status int, body []
 		return x.ErrorStatus, x.ErrorBody
 	}
 	status = http.StatusBadGateway
-	if e, ok := errors.AsType[*model.Error](err); ok && e.HTTPStatus >= http.StatusBadRequest {
+	switch e, ok := errors.AsType[*model.Error](err); {
+	case ok && e.HTTPStatus >= http.StatusBadRequest:
 		status = e.HTTPStatus
+	case ok && e.Status == model.BadRequest: // the agent must not ask again
+		status = http.StatusBadRequest
 	}
 	return status, d.Problem(status, err.Error())
 }
 
-const editUsage = "stream_options.include_usage added"
-
-func hasEdit(edits []string, edit string) bool {
-	for _, e := range edits {
-		if e == edit {
-			return true
-		}
-	}
-	return false
-}
-
 // parse reads and edits a request. Its error is for the agent.
 func (b *Bridge) parse(r *http.Request, t route, body []byte) (*Exchange, error) {
-	request, dropped, err := dialect.ParseRequest(t.dialect, body, b.config.AllowServerTools)
+	d := t.dialect
+	if b.asksTokens(d) {
+		d = dialect.WithTokens(d)
+	}
+	request, dropped, err := dialect.ParseRequest(d, body, b.config.AllowServerTools)
 	if err != nil {
 		return nil, err
 	}
@@ -189,10 +195,22 @@ func (b *Bridge) parse(r *http.Request, t route, body []byte) (*Exchange, error)
 		x.Edits = append(x.Edits, "model replaced")
 	}
 	if x.Dialect == "chat" && x.Stream && dialect.AddUsage(request) {
-		x.Edits = append(x.Edits, editUsage)
+		x.hidesUsage = true
+		x.Edits = append(x.Edits, "stream_options.include_usage added")
+	}
+	switch {
+	case b.asksTokens(d):
+		x.hiddenTokens = dialect.AddTokens(request)
+		for _, name := range x.hiddenTokens {
+			x.Edits = append(x.Edits, name+" added")
+		}
+	case b.config.Tokens && !x.IsCount:
+		b.report("TokensUnavailable", "TokensUnavailable: requests in the dialect "+x.Dialect+" get no token ids, which only chat completions have; the journal has none of them", b.config.Warn)
 	}
 	return x, nil
 }
+
+func (b *Bridge) asksTokens(d dialect.Dialect) bool { return b.config.Tokens && dialect.HasTokens(d) }
 
 // readBody reads a request's body. status is that of the refusal, or 0. The caller must
 // call release at the end of the request: only a few requests may be large at once.

@@ -32,7 +32,8 @@ type child struct {
 	info     trajectories.Parent
 	spent    agent.Spending // with its own subagents
 	start    time.Time
-	nested   int // steps of its own subagents
+	nested   int                  // steps of its own subagents
+	calls    trajectories.Attempt // those of its journal, for their tokens
 }
 
 // newChild starts the journal of a subagent. It returns nil if there are too many. s is
@@ -73,13 +74,16 @@ func (r *recorder) newChild(x bridge.Exchange, identity string, s *spawn, unattr
 	return &c.thread, nil
 }
 
-// recordCall records a model call. That of a subagent was already charged to the attempt.
-func (r *recorder) recordCall(t *thread, call trajectories.Call) error {
-	if t.child == nil {
-		return r.attempt.RecordCall(call)
+// recordCall records a model call with its tokens. That of a subagent was already charged to the attempt.
+func (r *recorder) recordCall(t *thread, call trajectories.Call, tokens *model.Tokens) error {
+	c := t.child
+	if c == nil {
+		return r.attempt.RecordCall(call, tokens)
 	}
-	t.child.spent = t.child.spent.Add(agent.Spending{Steps: 1, Usage: call.Usage, Cost: call.Cost})
-	_, err := t.journal.Append(trajectories.TypeCall, call)
+	c.spent = c.spent.Add(agent.Spending{Steps: 1, Usage: call.Usage, Cost: call.Cost})
+	call.Tokens = c.calls.RecordTokens(tokens)
+	rec, err := t.journal.Append(trajectories.TypeCall, call)
+	c.calls.AddData(rec, call)
 	return err
 }
 
@@ -153,10 +157,14 @@ func (c *child) outcome() trajectories.Outcome {
 	return out
 }
 
-// endChildren records the outcomes of the subagents.
-func (r *recorder) endChildren() error {
+// end records what is left at the end of the agent: the only reply, and the outcomes of the
+// subagents.
+func (r *recorder) end() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if err := r.recordPending(); err != nil {
+		return err
+	}
 	unattributed := 0
 	for _, c := range r.children {
 		if c.info.Unattributed {

@@ -13,5 +13,5 @@ func Record(a *agent.Attempt, task string, exchanges []bridge.Exchange) error {
 			return err
 		}
 	}
-	return r.endChildren()
+	return r.end()
 }

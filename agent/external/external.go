@@ -34,6 +34,8 @@ type Config struct {
 	// Dir is the folder of the definition as the sandbox has it, and FolderSHA256 the hash
 	// of its content; both are "" if there is none.
 	Dir, FolderSHA256 string
+	// Tokens asks for the tokens of replies, in the dialects that have them.
+	Tokens bool
 	// LimitGrace is how long the agent may go on after a request was refused at a limit;
 	// 0 means 10 seconds.
 	LimitGrace time.Duration
@@ -85,7 +87,7 @@ func (a *Agent) work(ctx context.Context, attempt *agent.Attempt) error {
 	rec := newRecorder(attempt, a.def.Tools, s.Task.Text)
 	var unknown sync.Mutex
 	b := bridge.New(ctx, bridge.Config{
-		Model: s.Model, ModelName: a.cfg.ModelName, Dialects: a.cfg.Dialects, AllowServerTools: a.def.ServerTools == "allow",
+		Model: s.Model, ModelName: a.cfg.ModelName, Dialects: a.cfg.Dialects, AllowServerTools: a.def.ServerTools == "allow", Tokens: a.cfg.Tokens,
 		Begin: limit.begin, Record: rec.record, Warn: attempt.Warn,
 		OnUnknown: func(endpoint string) {
 			unknown.Lock()
@@ -98,14 +100,14 @@ func (a *Agent) work(ctx context.Context, attempt *agent.Attempt) error {
 		Script: a.exportDir() + a.def.script(prompt, b.Token(), a.cfg.ModelName), Timeout: commandTimeout, OutputLimit: outputLimit, Bridge: b.Open,
 	})
 	b.Close()
-	childrenErr := rec.endChildren()
+	endErr := rec.end()
 	run.ExitCode, run.Output, run.Truncated, run.Bytes = res.ExitCode, res.Output, res.Truncated, res.Bytes
 	run.Duration = trajectories.Seconds(time.Since(start))
 	if res.Truncated {
 		run.Head = res.Head
 	}
-	if _, recErr := attempt.Append(trajectories.TypeAgentRun, run); recErr != nil || childrenErr != nil {
-		return errors.Join(err, recErr, childrenErr)
+	if _, recErr := attempt.Append(trajectories.TypeAgentRun, run); recErr != nil || endErr != nil {
+		return errors.Join(err, recErr, endErr)
 	}
 	for _, endpoint := range run.Unknown {
 		attempt.Warn("UnknownEndpoint: " + endpoint)

@@ -1,6 +1,7 @@
 package external
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/minibench/mini/agent"
@@ -10,8 +11,9 @@ import (
 )
 
 // recorder records exchanges, and derives from them the messages, calls and commands of
-// the attempt and of the agent's subagents. The main thread is the conversation that begins
-// with the task. Requests of no thread are side calls, which only count.
+// the attempt and of the agent's subagents. The main thread is the first conversation that
+// offers tools or, if none does, the first that begins with the task. Requests of no thread
+// are side calls, which only count.
 type recorder struct {
 	attempt *agent.Attempt
 	tools   bool
@@ -23,6 +25,10 @@ type recorder struct {
 	lastErr  *model.Error    // of the last call of the main thread, or of any without an answer
 	contents map[string]bool // digests of recorded contents
 	main     thread
+	// pending has the reply to the first request of main, if that offers no tools. It is
+	// recorded with the next request of main, unless a conversation that offers tools
+	// becomes main.
+	pending  *bridge.Exchange
 	children []*child
 	roots    []root  // the newest last
 	spawns   []spawn // the newest last
@@ -51,6 +57,10 @@ func (r *recorder) record(x bridge.Exchange) error {
 		return err
 	}
 	r.calls++
+	if r.takesMain(x) {
+		r.pending = nil
+		r.main.restart()
+	}
 	t, err := r.threadOf(x)
 	if err != nil {
 		return err
@@ -71,15 +81,42 @@ func (r *recorder) record(x bridge.Exchange) error {
 	return r.recordStep(t, x)
 }
 
+// takesMain reports whether x begins the first conversation that offers tools, after one
+// that began with the task and has ended: a call for a title or the like.
+func (r *recorder) takesMain(x bridge.Exchange) bool {
+	_, isChild := identityOf(x.Headers)
+	isNew := !slices.ContainsFunc(x.Messages, func(m model.Message) bool { return m.Role == model.Assistant })
+	return x.HasTools && isNew && !isChild && !r.main.offersTools && !r.main.isEmpty() && r.main.replied.IsZero()
+}
+
+// recordPending records the reply to the first request of the main thread.
+func (r *recorder) recordPending() error {
+	x := r.pending
+	if x == nil {
+		return nil
+	}
+	r.pending = nil
+	return r.recordReply(&r.main, *x)
+}
+
 // recordStep records an exchange of a thread as its next step.
 func (r *recorder) recordStep(t *thread, x bridge.Exchange) error {
+	if t == &r.main {
+		if err := r.recordPending(); err != nil {
+			return err
+		}
+	}
 	if err := recordPrompt(t, x); err != nil {
 		return err
 	}
-	if err := r.recordCall(t, callOf(x)); err != nil {
+	if err := r.recordCall(t, callOf(x), x.Reply.Tokens); err != nil {
 		return err
 	}
 	if x.Err != nil && len(x.Reply.Message.Content) == 0 && len(x.Reply.Message.ToolCalls) == 0 {
+		return nil
+	}
+	if t == &r.main && t.replied.IsZero() && !x.HasTools && !r.tools {
+		r.pending = &x
 		return nil
 	}
 	return r.recordReply(t, x)

@@ -76,12 +76,13 @@ func (r *recorder) threadOf(x bridge.Exchange) (*thread, error) {
 	return r.promoteRoot(keys)
 }
 
-// isMain reports whether an exchange is of the main thread, which begins with the task.
+// isMain reports whether an exchange is of the main thread, which offers tools or begins
+// with the task.
 func (r *recorder) isMain(x bridge.Exchange) bool {
 	if !r.main.isEmpty() {
 		return r.main.continues(x.Messages)
 	}
-	return slices.ContainsFunc(x.Messages, func(m model.Message) bool { return m.Role == model.User && contains(m.Content, r.task) })
+	return x.HasTools || slices.ContainsFunc(x.Messages, func(m model.Message) bool { return m.Role == model.User && contains(m.Content, r.task) })
 }
 
 func identityOf(headers map[string]string) (id string, ok bool) {
@@ -187,9 +188,18 @@ func (r *recorder) keepRoot(x bridge.Exchange) {
 	if x.Err != nil || !x.HasTools && (r.tools || r.main.offersTools) {
 		return
 	}
-	kept := root{exchange: x, keys: append(keysOf(x.Messages), keyOf(x.Reply.Message)), size: len(x.Request.Bytes()) + len(x.Reply.Raw)}
+	kept := root{exchange: x, keys: append(keysOf(x.Messages), keyOf(x.Reply.Message)), size: len(x.Request.Bytes()) + len(x.Reply.Raw) + sizeOf(x.Reply.Tokens)}
 	kept.exchange.Request, kept.exchange.Reply.Raw = nil, nil
 	r.roots = newest(append(r.roots, kept), maxRoots, func(r root) int { return r.size })
+}
+
+// sizeOf returns about how many bytes tokens have.
+func sizeOf(t *model.Tokens) int {
+	if t == nil {
+		return 0
+	}
+	const sampled = 40 // bytes of a sampled token, with its log probability and text
+	return 4*len(t.Prompt) + sampled*len(t.Completion)
 }
 
 // promoteRoot makes a subagent of the side call that a request continues, if there is one.

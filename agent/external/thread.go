@@ -57,6 +57,8 @@ type thread struct {
 	actions []action  // of the last reply, without an answer yet
 	last    string    // text of the last reply
 	replied time.Time // when the last reply arrived
+	// restarted is set if the journal begins with messages of another conversation.
+	restarted bool
 }
 
 // shown is a message of the last request or the reply to it: a recorded one, by index, or
@@ -69,6 +71,11 @@ type shown struct {
 
 // action is a command of a reply, with the id of its call.
 type action struct{ id, command string }
+
+// restart makes the thread empty. What the journal has stays there.
+func (t *thread) restart() {
+	t.keys, t.records, t.shown, t.restarted = nil, nil, nil, true
+}
 
 func (t *thread) isEmpty() bool { return len(t.keys) == 0 }
 
@@ -178,7 +185,7 @@ func (t *thread) answeredAction(m model.Message) (a action, ok bool) {
 
 // context returns what the model is shown, if that is not the whole conversation.
 func (t *thread) context() *trajectories.PromptContext {
-	whole := len(t.shown) == len(t.keys)
+	whole := len(t.shown) == len(t.keys) && !t.restarted
 	c := &trajectories.PromptContext{}
 	previous := -2
 	for i, s := range t.shown {

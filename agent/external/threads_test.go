@@ -171,6 +171,26 @@ func TestThreads(t *testing.T) {
 				return []bridge.Exchange{main.ask("go", twoSpawns[0]), title.ask("A fix"), router.ask("yes"), a.ask(report), digest.ask("a.txt"), main.ask("done")}
 			}, "main side side 1 side main", []string{"The place where a is set is in the second line of a.txt."}, 0, 1,
 		},
+		"title first": {
+			func() []bridge.Exchange {
+				main, a, title := talkOf(system, "fix it"), talkOf(system, findA), talkOf("Write a title.", "fix it")
+				title.noTools = true
+				return []bridge.Exchange{title.ask("A fix"), main.ask("go", twoSpawns[0]), a.ask("a1", bash("x")), a.ask("a2"), main.ask("done")}
+			}, "main main 1 1 main", []string{"a1 a2"}, 0, 1,
+		},
+		"no tools": {
+			func() []bridge.Exchange {
+				main, title := talkOf(system, "fix it"), talkOf("Write a title.", "fix it")
+				main.noTools, title.noTools = true, true
+				return []bridge.Exchange{main.ask("go"), title.ask("A fix"), main.ask("on"), main.ask("done")}
+			}, "main side main main", nil, 0, 0,
+		},
+		"without the task": {
+			func() []bridge.Exchange {
+				main, a := talkOf(system, "Read the file with the task."), talkOf(system, findA)
+				return []bridge.Exchange{main.ask("go", twoSpawns[0]), a.ask("a1"), main.ask("done")}
+			}, "main 1 main", []string{"a1"}, 0, 1,
+		},
 		"one request that nothing continues": {
 			func() []bridge.Exchange {
 				main, other := talkOf(system, "fix it"), talkOf("Is it a topic?", "who knows")
@@ -210,6 +230,9 @@ func TestThreads(t *testing.T) {
 			}
 			tr := readValid(t, path)
 			assert.Equal(t, tt.threads, threadsOf(t, path), "threads")
+			if strings.Contains(repliesOf(tr), "A fix") {
+				t.Error("the reply to a side call is in the main conversation")
+			}
 			require.Equal(t, len(tt.children), len(tr.Children), "children")
 			unattributed, refs := 0, countRefs(tr)
 			for i, c := range tr.Children {

@@ -81,8 +81,6 @@ func (m *Models) newForInstance(cfg *configs.Resolved, isDemo bool, rows []datas
 		return func(datasets.Instance) (model.Model, error) { return nil, nil }, nil //nolint:nilnil // the agent asks none
 	case cfg.UsesOtherAgent() && (cfg.Model.Class == "scripted" || cfg.Model.Route.Kind != ""):
 		return nil, usage.Errorf("the agent %.60s needs the API of a provider, not a script or a route; set -m NAME", cfg.Agent.Class)
-	case cfg.UsesOtherAgent() && cfg.Model.Tokens:
-		return nil, usage.Errorf("model.tokens records the calls of mini's own agent, not those of %.60s; leave it out", cfg.Agent.Class)
 	case cfg.Model.Class == "scripted":
 		return newScripted(cfg, isDemo, rows)
 	case cfg.Model.Route.Kind != "":

@@ -214,9 +214,12 @@ func mergeList(name string, list, from []any) []any {
 // object.
 func findPart(list []any, part map[string]any) map[string]any {
 	index := textField(part, "index")
+	if index == "" {
+		return nil
+	}
 	for _, item := range slices.Backward(list) {
 		object, ok := item.(map[string]any)
-		if ok && index != "" && index == textField(object, "index") && !differ(object["type"], part["type"]) {
+		if ok && index == textField(object, "index") && !differ(object["type"], part["type"]) {
 			return object
 		}
 	}

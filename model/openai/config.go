@@ -87,9 +87,9 @@ func (c Config) fields() (map[string]json.RawMessage, error) {
 	if err != nil || !c.Tokens {
 		return fields, err
 	}
-	for name, value := range tokenFields {
+	for name, value := range TokenFields() {
 		if _, isSet := fields[name]; !isSet {
-			fields[name] = json.RawMessage(value)
+			fields[name] = value
 		}
 	}
 	return fields, nil

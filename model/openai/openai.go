@@ -72,7 +72,7 @@ func (m *Model) Query(ctx context.Context, messages []model.Message) (model.Repl
 	reply, err := m.client.Query(ctx, r, func(resp *transport.Response) (model.Reply, error) {
 		reply, err := resp.Read(ctx, m.config.Price, parseReply, readStream)
 		if err == nil && m.config.Tokens {
-			err = takeTokens(&reply)
+			err = TakeTokens(&reply)
 		}
 		return reply, err
 	})

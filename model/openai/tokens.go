@@ -9,10 +9,6 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// tokenFields are the fields of a request that ask vLLM (0.11 or newer) for tokens, with their values. With
-// top_logprobs null, vLLM sends no log probabilities.
-var tokenFields = map[string]string{"return_token_ids": "true", "logprobs": "true", "top_logprobs": "0"}
-
 // errNoTokens is the error of a reply without token ids.
 var errNoTokens = &model.Error{
 	Status: model.BadRequest, Err: errors.New("the server sends no token ids"),
@@ -33,8 +29,16 @@ type tokenList struct {
 	} `json:"choices"`
 }
 
-// takeTokens moves the tokens from reply.Raw to reply.Tokens.
-func takeTokens(reply *model.Reply) error {
+// TokenFields returns the fields of a request that ask vLLM (0.11 or newer) for tokens. With top_logprobs null, vLLM
+// sends no log probabilities.
+func TokenFields() map[string]json.RawMessage {
+	return map[string]json.RawMessage{
+		"return_token_ids": json.RawMessage("true"), "logprobs": json.RawMessage("true"), "top_logprobs": json.RawMessage("0"),
+	}
+}
+
+// TakeTokens moves the tokens from reply.Raw to reply.Tokens. It returns an error if the server sent none.
+func TakeTokens(reply *model.Reply) error {
 	var list tokenList
 	if err := json.Unmarshal(reply.Raw, &list); err != nil || len(list.Choices) == 0 {
 		return errNoTokens
@@ -53,7 +57,7 @@ func takeTokens(reply *model.Reply) error {
 	if len(tokens.Logprobs) != len(tokens.Completion) {
 		tokens.Logprobs, tokens.Texts = nil, nil
 	}
-	reply.Tokens, reply.Raw = tokens, withoutTokens(reply.Raw)
+	reply.Tokens, reply.Raw = tokens, RemoveTokens(reply.Raw, true, true)
 	return nil
 }
 
@@ -73,24 +77,31 @@ func idsOf(t *model.Tokens) []int32 {
 	return ids
 }
 
-// withoutTokens returns an answer without its tokens.
-func withoutTokens(raw json.RawMessage) json.RawMessage {
+// RemoveTokens returns an answer or a chunk of a stream without its token ids, its log probabilities or both. Data of
+// another form is returned as it is.
+func RemoveTokens(data json.RawMessage, ids, logprobs bool) json.RawMessage {
 	var answer map[string]json.RawMessage
 	var choices []map[string]json.RawMessage
-	if json.Unmarshal(raw, &answer) != nil || json.Unmarshal(answer["choices"], &choices) != nil {
-		return raw
+	if json.Unmarshal(data, &answer) != nil || json.Unmarshal(answer["choices"], &choices) != nil {
+		return data
 	}
-	delete(answer, "prompt_token_ids")
+	if ids {
+		delete(answer, "prompt_token_ids")
+	}
 	for _, c := range choices {
-		delete(c, "token_ids")
-		delete(c, "logprobs")
+		if ids {
+			delete(c, "token_ids")
+		}
+		if logprobs {
+			delete(c, "logprobs")
+		}
 	}
 	if answer["choices"], _ = json.Marshal(choices); answer["choices"] == nil { // cannot fail: all values came from JSON
-		return raw
+		return data
 	}
 	short, err := json.Marshal(answer)
 	if err != nil {
-		return raw
+		return data
 	}
 	return short
 }

@@ -32,8 +32,8 @@ type Exchange struct {
 	Body   []byte
 	// Send sends an event of a streamed answer to the agent. An error ends the exchange.
 	Send func(event []byte) error
-	// Drop reports whether an event is not for the agent; may be nil.
-	Drop func(data []byte) bool
+	// Edit returns what the agent gets of an event or of a whole answer, nil for nothing; may be nil.
+	Edit func(data []byte) []byte
 
 	// The answer. Of a streamed one, Rest are the events from the terminal one on, which
 	// Send has not got: the caller records the exchange first.
@@ -112,7 +112,7 @@ func (m *Model) Query(ctx context.Context, _ []model.Message) (model.Reply, erro
 		if err != nil {
 			return model.Reply{}, err
 		}
-		x.Answer = body
+		x.Answer = x.edit(body)
 		return x.Dialect.Reply(body, m.config.Price)
 	})
 	if x.Dialect.Name() == "messages" {
@@ -166,12 +166,12 @@ func (x *Exchange) forward(events iter.Seq2[[]byte, error]) iter.Seq2[[]byte, er
 	return func(yield func([]byte, error) bool) {
 		x.Rest = nil
 		for data, err := range events {
-			if err == nil && (x.Drop == nil || !x.Drop(data)) && (x.sent || !dialect.IsError(data)) {
+			if shown := x.edit(data); err == nil && shown != nil && (x.sent || !dialect.IsError(data)) {
 				if x.Rest != nil || x.Dialect.IsTerminal(data) {
-					x.Rest = append(x.Rest, x.event(data)...)
+					x.Rest = append(x.Rest, x.event(shown)...)
 				} else {
 					x.sent = true
-					err = x.Send(x.event(data))
+					err = x.Send(x.event(shown))
 				}
 			}
 			if !yield(data, err) {
@@ -179,6 +179,13 @@ func (x *Exchange) forward(events iter.Seq2[[]byte, error]) iter.Seq2[[]byte, er
 			}
 		}
 	}
+}
+
+func (x *Exchange) edit(data []byte) []byte {
+	if x.Edit == nil {
+		return data
+	}
+	return x.Edit(data)
 }
 
 // event returns an event with its name, if the dialect has names.

@@ -72,6 +72,12 @@ func (r *TokenReport) add(omit trajectories.Omit, journal string, t TokenAttempt
 	if err != nil {
 		r.Unreadable = append(r.Unreadable, err.Error())
 	}
+	t.Add(a)
+	r.Attempts = append(r.Attempts, t)
+}
+
+// Add counts the replies of a conversation.
+func (t *TokenAttempt) Add(a *trajectories.Attempt) {
 	var before *trajectories.Tokens
 	turn := 0
 	for _, e := range a.Entries {
@@ -93,7 +99,18 @@ func (r *TokenReport) add(omit trajectories.Omit, journal string, t TokenAttempt
 		}
 		before = e.Call.Tokens
 	}
-	r.Attempts = append(r.Attempts, t)
+}
+
+// String says how many prompts continue the tokens before.
+func (t *TokenAttempt) String() string {
+	s := text.Count(t.Replies, "reply") + " with token ids"
+	if n := t.Continued + len(t.Drifts); n > 0 {
+		s = fmt.Sprintf("%d of %s %s the tokens before", t.Continued, text.Count(n, "prompt"), text.Verb(t.Continued, "continues", "continue"))
+	}
+	if t.Missing > 0 {
+		s += "; " + text.Count(t.Missing, "reply") + " without token ids"
+	}
+	return s
 }
 
 // driftContext is the number of tokens around the first other one whose text a Drift has.

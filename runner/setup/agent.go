@@ -11,6 +11,7 @@ import (
 
 	"github.com/minibench/mini/agent/images/web"
 	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/model/dialect"
 	modelopen "github.com/minibench/mini/model/open"
 
 	"github.com/minibench/mini/agent"
@@ -71,6 +72,10 @@ func newOtherAgent(cfg *configs.Resolved, rows []datasets.Instance, data []byte)
 		return nil, usage.Errorf("the agent %.60s asks in the dialect %s, which model.model_class %s does not have; set model.model_class and model.base_url to a provider of that dialect",
 			def.Name, def.Dialect, cfg.Model.Class)
 	}
+	if d := dialect.ByName(def.Dialect); d != nil && cfg.Model.Tokens && !dialect.HasTokens(d) {
+		return nil, usage.Errorf("model.tokens: the agent %.60s asks in the dialect %s, in which servers send no token ids; leave it out, or use an agent of the dialect chat",
+			def.Name, def.Dialect)
+	}
 	if def.Install != "" && envopen.IsHostClass(cfg.Environment.Class) {
 		return nil, usage.Errorf("agent.agent_class: %.200s: install needs containers; leave --environment-class out, or use folder", cfg.Agent.Class)
 	}
@@ -83,7 +88,7 @@ func newOtherAgent(cfg *configs.Resolved, rows []datasets.Instance, data []byte)
 	if err != nil {
 		return nil, err
 	}
-	return external.New(own, def, external.Config{ModelName: cfg.Model.Name, Dialects: dialects, Dir: dir, FolderSHA256: hash}), nil
+	return external.New(own, def, external.Config{ModelName: cfg.Model.Name, Dialects: dialects, Dir: dir, FolderSHA256: hash, Tokens: cfg.Model.Tokens}), nil
 }
 
 // agentDir is where sandboxes have the folder of an agent.

@@ -2,6 +2,7 @@ package subagents_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -196,7 +197,8 @@ func (w *fixture) run(ctx context.Context) {
 	require.NoError(w.t, err)
 	w.memory = agent.NewMemoryRecorder()
 	s := w.session
-	s.Model, s.Environment, s.Recorder, s.Tools, s.Task = w.model, toolSandbox{inner, w.timeout}, w.memory, registry, agent.Task{Text: "PARENT"}
+	s.Environment, s.Tools, s.Task = toolSandbox{inner, w.timeout}, registry, agent.Task{Text: "PARENT"}
+	s.Model, s.Recorder = cmp.Or[model.Model](s.Model, w.model), cmp.Or[agent.Recorder](s.Recorder, w.memory)
 	w.out = a.Run(ctx, s)
 }
 

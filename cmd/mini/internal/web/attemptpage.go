@@ -30,7 +30,8 @@ type attemptPage struct {
 	Unlisted       string           // steps of the result that are not in the list; "" for none
 	Limit          string           // the limit that ended the attempt, if it is known
 	Damage         error
-	PatchSource    string // where the patch comes from, or why there is none
+	Tokens         *report.TokenAttempt // nil if no reply has token ids
+	PatchSource    string               // where the patch comes from, or why there is none
 	Outline        []stepView
 	Chunks         []chunk
 	Milestones     []milestone
@@ -103,7 +104,7 @@ func (v *Viewer) newAttemptPage(r *run, id string, number int, step, q string, a
 	if err != nil {
 		return nil, fmt.Errorf("open attempt %d of %s: %w", number, p.ID, err)
 	}
-	p.Damage = a.Damage
+	p.Damage, p.Tokens = a.Damage, a.Tokens
 	p.Live = a.Outcome == nil && s.Run.WorkerPID > 0
 	p.Attempt.Patch, p.PatchSource = a.Patch()
 	row, hasRow := r.row(s, p.ID)

@@ -1,12 +1,14 @@
 package web
 
 import (
+	"bytes"
 	"iter"
 	"os"
 	"sync"
 	"time"
 
 	"github.com/minibench/mini/internal/rootdir"
+	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/trajectories"
 	"github.com/minibench/mini/trajectories/timeline"
 )
@@ -27,6 +29,8 @@ type attempt struct {
 	size    int64
 	modTime time.Time
 	repeats map[*timeline.Item]string // see findRepeats
+	// Tokens says how prompts continue the tokens before; nil if no reply has token ids.
+	Tokens *report.TokenAttempt
 	// Damage is why the rest of the journal could not be read; nil if all was read.
 	Damage error
 }
@@ -61,7 +65,9 @@ func (c *attemptCache) get(dir, journal string) (*attempt, error) {
 		return a, nil
 	}
 	a := &attempt{path: journal, size: info.Size(), modTime: info.ModTime()}
-	a.Timeline, a.Damage = timeline.Build(ahead(trajectories.Scan(journal, f)))
+	tokens := trajectories.Attempt{Omit: trajectories.ForTotals &^ trajectories.OmitTokens &^ trajectories.OmitMessages}
+	a.Timeline, a.Damage = timeline.Build(addTokens(&tokens, ahead(trajectories.Scan(journal, f))))
+	a.Tokens = tokensOf(&tokens)
 	if a.Damage != nil && a.IsEmpty() {
 		return nil, a.Damage
 	}
@@ -98,6 +104,31 @@ func ahead(records iter.Seq2[trajectories.Record, error]) iter.Seq2[trajectories
 			}
 		}
 	}
+}
+
+// addTokens yields records, and adds them to a if the configuration asks for token ids.
+func addTokens(a *trajectories.Attempt, records iter.Seq2[trajectories.Record, error]) iter.Seq2[trajectories.Record, error] {
+	return func(yield func(trajectories.Record, error) bool) {
+		isAsked := false
+		for r, err := range records {
+			isAsked = isAsked || r.Type == trajectories.TypeHeader && bytes.Contains(r.Data, []byte(`"tokens":true`))
+			if err == nil && isAsked {
+				_ = a.Add(r) // the timeline reports the error
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
+// tokensOf describes the tokens of an attempt; nil if it has none.
+func tokensOf(a *trajectories.Attempt) *report.TokenAttempt {
+	var t report.TokenAttempt
+	if t.Add(a); t.Replies == 0 {
+		return nil
+	}
+	return &t
 }
 
 // redact removes secrets before a page shortens a text, because a part of a secret is not
