@@ -102,14 +102,20 @@ func (o *inspectOptions) run(ctx context.Context, a *app.App) error {
 		return err
 	}
 	out, _ := a.Out.(*os.File)
-	var err error
-	if plain := o.plain || o.json || o.stepIsSet; plain || !canBrowse(a, out) {
-		err = o.print(ctx, a)
-	} else {
-		err = browser.Run(ctx, browser.Config{
-			Path: o.path, Terminal: out, Filter: o.parsedFilter, FilterText: o.filter, SortOrder: o.sortOrder, AllAttempts: o.all,
-			Reasoning: o.reasoning, Colours: os.Getenv("NO_COLOR") == "",
-		})
+	options := browser.Options{
+		Path: o.path, Filter: o.parsedFilter, FilterText: o.filter, SortOrder: o.sortOrder, AllAttempts: o.all,
+		JSON: o.json, Reasoning: o.reasoning, Terminal: out, Colours: os.Getenv("NO_COLOR") == "",
+	}
+	if plain := o.plain || o.json || o.stepIsSet; !plain && canBrowse(a, out) {
+		return o.explain(browser.Run(ctx, options))
+	}
+	options.Colours = options.Colours && a.OutIsTerminal && os.Getenv("TERM") != "dumb"
+	if o.stepIsSet {
+		options.Step = &o.step
+	}
+	notes, err := browser.Print(ctx, a.Out, options)
+	for _, n := range notes {
+		_, _ = fmt.Fprintln(a.Err, "mini: cannot read:", text.Printable(n)) // best effort
 	}
 	return o.explain(err)
 }
@@ -139,22 +145,6 @@ func canBrowse(a *app.App, out *os.File) bool {
 	in, _ := a.In.(*os.File)
 	name := os.Getenv("TERM")
 	return in != nil && term.IsTerminal(int(in.Fd())) && name != "" && name != "dumb"
-}
-
-// print prints the list, the trajectory or the step.
-func (o *inspectOptions) print(ctx context.Context, a *app.App) error {
-	p := browser.PrintOptions{
-		Path: o.path, Filter: o.parsedFilter, SortOrder: o.sortOrder, AllAttempts: o.all, JSON: o.json, Reasoning: o.reasoning,
-		Colours: a.OutIsTerminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
-	}
-	if o.stepIsSet {
-		p.Step = &o.step
-	}
-	notes, err := browser.Print(ctx, a.Out, p)
-	for _, n := range notes {
-		_, _ = fmt.Fprintln(a.Err, "mini: cannot read:", text.Printable(n)) // best effort
-	}
-	return err
 }
 
 // explain turns errors about missing files and attempts into usage errors.

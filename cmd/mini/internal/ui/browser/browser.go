@@ -1,89 +1,139 @@
 package browser
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"strconv"
-	"strings"
+	"os"
+	"os/signal"
 	"sync"
 	"time"
 
 	"charm.land/bubbles/v2/textinput"
+	"charm.land/bubbles/v2/viewport"
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
 	"github.com/minibench/mini/cmd/mini/internal/ui/terminal"
 	"github.com/minibench/mini/trajectories/query"
-	"github.com/minibench/mini/trajectories/timeline"
 )
 
-// promptKind says what the user enters in the prompt at the bottom.
-type promptKind int
-
-const (
-	noPrompt     promptKind = iota // no prompt is open
-	filterPrompt                   // a filter of the list
-	textPrompt                     // text to search all trajectories for
-	searchPrompt                   // text to search the open trajectory for
-	stepPrompt                     // the number of a step
-)
+// Options configures Run and Print.
+type Options struct {
+	Path string
+	// Filter and SortOrder apply to the list.
+	Filter      query.Filter
+	FilterText  string // Filter as typed
+	SortOrder   SortOrder
+	AllAttempts bool // include superseded attempts
+	Reasoning   bool // show reasoning
+	Colours     bool // keep the colours of outputs in text
+	// Terminal is where Run draws. Keys are read from standard input if that is a terminal, else
+	// from the controlling terminal.
+	Terminal *os.File
+	// JSON makes Print write the list as JSON lines.
+	JSON bool
+	// Step selects one step of a trajectory for Print, where 0 stands for the prompts; nil selects
+	// all steps.
+	Step *int
+}
 
 // browser is the Bubble Tea model: the list and the open trajectory, which covers the list.
-// Files are read by Bubble Tea commands, except in openAllInPager.
+// Bubble Tea commands walk the source and read trajectories.
 type browser struct {
-	source    *Source
-	ctx       context.Context //nolint:containedctx // ends when the Bubble Tea program does
-	send      func(tea.Msg)   // sends a message to the program
-	walkMu    sync.Mutex      // held during a walk of source
-	suspend   func()          // nil if the process cannot be suspended
-	list      *list
-	reader    *reader // nil while the list is shown
-	reasoning bool    // show reasoning in trajectories that are opened
+	ctx     context.Context //nolint:containedctx // ends when the Bubble Tea program does
+	send    func(tea.Msg)   // sends a message to the program
+	walkMu  sync.Mutex      // held during a walk
+	suspend func()          // nil if the process cannot be suspended
+	list    *list
+	reader  *reader         // nil while the list is shown
+	help    *viewport.Model // nil unless the help is shown
 
 	width, height int
-	input         textinput.Model
-	prompt        promptKind
-	promptError   string             // error in the prompt's input
-	hint          string             // the result of the last key or command
-	hintIsError   bool               // hint is an error
-	help          bool               // the help is shown
-	helpTop       int                // first visible line of the help
-	ticks         int                // number of tick messages so far
-	autoOpened    bool               // the only trajectory was opened automatically
-	quitting      bool               // draw nothing more
-	pagerColours  bool               // use colours in the pager
-	stopWalk      context.CancelFunc // nil before the first walk
-	walkNumber    int                // number of the current walk
+	input         textinput.Model                     // of the prompt at the bottom
+	submit        func(value string) (tea.Cmd, error) // handles Enter in the prompt; nil if no prompt is open
+	message       string                              // the result of the last key or command
+	colour        ansi.Color                          // of message
+	nextWalk      time.Time                           // when the list is reloaded if a run is in progress
+	stopWalk      context.CancelFunc                  // nil before the first walk
+	walkNumber    int                                 // number of the current walk
 }
 
 // Messages of commands.
 type (
-	batchMsg struct {
-		Batch
+	walkMsg struct {
 		number int
-	}
-	walkDoneMsg struct {
+		found  listing
+		took   time.Duration // 0 before the end
 		err    error
-		number int
 	}
 	openedMsg struct {
 		entry      *Entry
-		trajectory *Trajectory
+		trajectory *Trajectory // nil if the file has not changed
 		err        error
-	}
-	logMsg struct {
-		entry *Entry
-		items []*timeline.Item
 	}
 	tickMsg      struct{}
 	pagerDoneMsg struct{ err error }
 )
 
+// maxFPS is how often per second Bubble Tea writes to the terminal at most. It determines the
+// delay after a key.
+const maxFPS = 30
+
+// walkInterval is the minimum time between two reports of a walk. The pause between two walks is at
+// least minReload, and reloadFactor times as long as a walk.
+const (
+	walkInterval = 100 * time.Millisecond
+	minReload    = 2 * time.Second
+	reloadFactor = 10
+)
+
+// Run shows trajectories until the user quits or ctx ends. If the source has none, it returns a
+// NotFoundError. Meanwhile it ignores SIGINT: in the browser Ctrl-C is a key, and a pager handles
+// SIGINT itself.
+func Run(ctx context.Context, o Options) error {
+	m := &browser{list: newList(o)}
+	signals := make(chan os.Signal, 1)
+	signal.Ignore(os.Interrupt)          // disable other handlers of this process
+	signal.Notify(signals, os.Interrupt) // else child processes such as the pager ignore the signal, too
+	defer signal.Stop(signals)
+	err := terminal.New(o.Terminal).Run(ctx, func(ctx context.Context, suspend func()) error {
+		return m.run(ctx, o.Terminal, suspend)
+	})
+	if err == nil && m.list.isEmpty() {
+		return cmp.Or[error](m.list.walkError, &NotFoundError{Path: o.Path})
+	}
+	return err
+}
+
+// run runs a Bubble Tea program until ctx ends or the user quits.
+func (m *browser) run(ctx context.Context, terminal *os.File, suspend func()) error {
+	ctx, cancel := context.WithCancel(ctx)
+	m.ctx, m.suspend = ctx, suspend
+	program := tea.NewProgram(m, tea.WithOutput(terminal), tea.WithoutSignalHandler(), tea.WithFPS(maxFPS))
+	m.send = program.Send
+	stop := context.AfterFunc(ctx, program.Quit)
+	defer stop()
+	_, err := program.Run()
+	cause := context.Cause(ctx)
+	cancel()
+	m.walkMu.Lock() // wait for the end of the walk
+	defer m.walkMu.Unlock()
+	if cause != nil {
+		return cause
+	}
+	if err != nil {
+		return fmt.Errorf("show trajectories: %w", err)
+	}
+	return nil
+}
+
 // Init implements tea.Model. It restarts a read that Ctrl-Z has interrupted.
 func (m *browser) Init() tea.Cmd {
 	cmds := []tea.Cmd{m.walk(), m.tick()}
-	if r := m.reader; r != nil && r.trajectory == nil && r.err == nil {
-		cmds = append(cmds, m.readTrajectory(r.entry))
+	if r := m.reader; r != nil && r.trajectory == nil {
+		cmds = append(cmds, m.readTrajectory(r.entry, nil))
 	}
 	return tea.Batch(cmds...)
 }
@@ -96,49 +146,36 @@ func (m *browser) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.KeyPressMsg:
 		return m, m.handleKey(msg)
 	case tea.PasteMsg:
-		if m.prompt != noPrompt {
+		if m.submit != nil {
 			return m, m.handlePromptKey(msg)
 		}
-	case batchMsg:
-		if msg.number == m.walkNumber {
-			m.list.add(msg.Batch)
-		}
-	case walkDoneMsg:
-		if msg.number != m.walkNumber {
-			break
-		}
-		m.list.walking, m.list.walkError = false, msg.err
-		if len(m.list.entries) == 0 && !m.list.running { // nothing to show
-			return m, m.quit()
-		}
-		return m, m.openOnlyEntry()
+	case walkMsg:
+		return m, m.handleWalk(msg)
 	case openedMsg:
 		m.handleOpened(msg)
-	case logMsg:
-		if r := m.reader; r != nil && r.entry == msg.entry && r.mode == modeLog {
-			r.extraItems = msg.items
-			r.layout()
-		}
 	case tickMsg:
 		return m, m.handleTick()
 	case pagerDoneMsg:
 		if msg.err != nil {
-			m.setHint(true, "pager failed: %s; set PAGER to another one", msg.err)
+			m.fail("pager failed: %s; set PAGER to another one", msg.err)
 		}
 	}
 	return m, nil
 }
 
-func (m *browser) setHint(isError bool, format string, args ...any) {
-	m.hint, m.hintIsError = steps.OneLine(fmt.Sprintf(format, args...)), isError
+// say shows a result at the bottom until the next key.
+func (m *browser) say(format string, args ...any) {
+	m.message, m.colour = steps.OneLine(fmt.Sprintf(format, args...)), ansi.Yellow
 }
 
-// batchInterval is the minimum time between two batches that a walk sends to the program, except
-// before the last batch.
-const batchInterval = 100 * time.Millisecond
+// fail shows an error at the bottom until the next key.
+func (m *browser) fail(format string, args ...any) {
+	m.say(format, args...)
+	m.colour = ansi.Red
+}
 
-// walk cancels a running walk and returns a command that walks the source and sends batches of
-// entries.
+// walk cancels a running walk and returns a command that walks the source. If the list is empty,
+// it is filled during the walk, else it is replaced at the end.
 func (m *browser) walk() tea.Cmd {
 	if m.stopWalk != nil {
 		m.stopWalk()
@@ -146,38 +183,51 @@ func (m *browser) walk() tea.Cmd {
 	ctx, stop := context.WithCancel(m.ctx)
 	m.stopWalk, m.list.walking = stop, true
 	m.walkNumber++
-	number, filter, source, send := m.walkNumber, m.list.filter, m.source, m.send
+	number, path, filter, isEmpty := m.walkNumber, m.list.Path, m.list.Filter, len(m.list.found.entries) == 0
 	return func() tea.Msg {
 		m.walkMu.Lock()
 		defer m.walkMu.Unlock()
 		defer stop()
-		if ctx.Err() != nil { // canceled while waiting
-			return nil
-		}
-		batch := batchMsg{number: number}
-		var lastSent time.Time
-		flush := func() {
-			send(batch)
-			batch, lastSent = batchMsg{Batch{Running: batch.Running}, number}, time.Now()
-		}
-		err := source.Walk(ctx, filter, func(next Batch) error {
-			batch.Entries, batch.Notes = append(batch.Entries, next.Entries...), append(batch.Notes, next.Notes...)
-			batch.Files, batch.Running = next.Files, batch.Running || next.Running
-			if time.Since(lastSent) >= batchInterval {
-				flush()
+		start, sent := time.Now(), time.Time{}
+		found, err := walk(ctx, path, filter, func(l listing) {
+			if isEmpty && time.Since(sent) >= walkInterval {
+				sent = time.Now()
+				m.send(walkMsg{number: number, found: l})
 			}
-			return nil
 		})
 		if ctx.Err() != nil {
 			return nil
 		}
-		flush()
-		return walkDoneMsg{err, number}
+		return walkMsg{number, found, time.Since(start), err}
 	}
 }
 
-func (m *browser) readTrajectory(entry *Entry) tea.Cmd {
+func (m *browser) handleWalk(msg walkMsg) tea.Cmd {
+	l := m.list
+	if msg.number != m.walkNumber {
+		return nil
+	}
+	l.found = msg.found
+	l.update()
+	if msg.took == 0 {
+		return nil
+	}
+	l.walking, l.walkError, m.nextWalk = false, msg.err, time.Now().Add(max(minReload, reloadFactor*msg.took))
+	switch {
+	case l.isEmpty(): // nothing to show
+		return tea.Quit
+	case msg.number == 1 && len(l.visible) == 1 && l.found.single:
+		return m.open(l.visible[0])
+	}
+	return nil
+}
+
+// readTrajectory returns a command that reads a trajectory, if it differs from current.
+func (m *browser) readTrajectory(entry *Entry, current *Trajectory) tea.Cmd {
 	return func() tea.Msg {
+		if current != nil && !current.HasChanged() {
+			return nil
+		}
 		trajectory, err := OpenTrajectory(entry)
 		return openedMsg{entry, trajectory, err}
 	}
@@ -195,162 +245,44 @@ func (m *browser) tick() tea.Cmd {
 	}
 }
 
-// handleTick reloads the list every two seconds while a run is in progress. It reloads the open
-// trajectory every second if its file has changed, the trajectory has no outcome yet, and the user
-// follows it or is on its last page.
+// handleTick reloads the list from time to time while a run is in progress, and the open trajectory
+// every second while its end is shown.
 func (m *browser) handleTick() tea.Cmd {
-	m.ticks++
 	cmds := []tea.Cmd{m.tick()}
-	if r := m.reader; r != nil && r.trajectory != nil && r.trajectory.Outcome == nil && (r.follow || r.isLastPage()) {
-		current, entry := r.trajectory, r.entry
-		cmds = append(cmds, func() tea.Msg {
-			if !current.HasChanged() {
-				return nil
-			}
-			reloaded, err := OpenTrajectory(entry)
-			return openedMsg{entry, reloaded, err}
-		})
+	if r := m.reader; r != nil && r.isFollowing() {
+		cmds = append(cmds, m.readTrajectory(r.entry, r.trajectory))
 	}
-	if m.list.running && !m.list.walking && m.ticks%2 == 0 {
+	if m.list.found.running && !m.list.walking && time.Now().After(m.nextWalk) {
 		cmds = append(cmds, m.walk())
 	}
 	return tea.Batch(cmds...)
 }
 
-// openOnlyEntry opens the only trajectory of a source, once, if IsSingle holds for the source.
-func (m *browser) openOnlyEntry() tea.Cmd {
-	if m.autoOpened || m.reader != nil || len(m.list.visible) != 1 || !m.source.IsSingle() {
-		return nil
-	}
-	m.autoOpened = true
-	return m.open(m.list.visible[0])
-}
-
 // open opens a trajectory. It keeps the search text of the previous trajectory or of the list.
 func (m *browser) open(entry *Entry) tea.Cmd {
-	searchText := m.list.filter.Text
+	searchText := m.list.Filter.Text
 	if m.reader != nil && m.reader.searchText != "" {
 		searchText = m.reader.searchText
 	}
 	m.list.cursorMoved = true
-	m.reader = &reader{
-		entry: entry, reasoning: m.reasoning, searchText: searchText, match: -1,
-		width: m.width - 1, height: m.readerHeight(),
-	}
-	return m.readTrajectory(entry)
+	m.reader = newReader(entry, m.list.Reasoning, searchText)
+	m.resize(m.width, m.height)
+	return m.readTrajectory(entry, nil)
 }
 
 func (m *browser) handleOpened(msg openedMsg) {
 	r := m.reader
-	if r == nil || r.entry.key() != msg.entry.key() {
+	if r == nil || !r.entry.isSame(msg.entry) {
 		return // closed before it was read
 	}
 	if msg.err != nil {
-		if r.trajectory == nil {
-			r.err = msg.err
+		if m.fail("%s", msg.err); r.trajectory == nil {
+			m.reader = nil
 		}
-		m.setHint(true, "%s", msg.err)
 		return
 	}
-	if entry := m.list.entries[msg.entry.key()]; entry != nil {
-		r.entry, msg.trajectory.Entry = entry, entry
+	if i := m.list.index(r.entry); i >= 0 {
+		r.entry = m.list.visible[i] // with the newest status
 	}
 	r.setTrajectory(msg.trajectory)
-}
-
-// openPrompt opens the prompt at the bottom.
-func (m *browser) openPrompt(kind promptKind, prompt, value string) tea.Cmd {
-	input := textinput.New()
-	input.Prompt = prompt
-	input.SetVirtualCursor(false)
-	input.KeyMap.Paste.SetEnabled(false) // would run a clipboard program; users paste with their terminal
-	input.CharLimit = 500
-	input.SetWidth(max(1, m.width-terminal.Width(prompt)-2))
-	input.SetValue(value)
-	input.CursorEnd()
-	m.input, m.prompt, m.promptError = input, kind, ""
-	return m.input.Focus()
-}
-
-// handlePromptKey handles a key or a paste while the prompt is open.
-func (m *browser) handlePromptKey(msg tea.Msg) tea.Cmd {
-	if key, ok := msg.(tea.KeyPressMsg); ok {
-		switch pressed := key.String(); {
-		case pressed == "enter":
-			return m.submitPrompt()
-		case pressed == "esc", pressed == "ctrl+c", pressed == "backspace" && m.input.Value() == "":
-			m.prompt, m.promptError = noPrompt, ""
-			return nil
-		}
-	}
-	var cmd tea.Cmd
-	m.input, cmd = m.input.Update(msg)
-	m.promptError = ""
-	return cmd
-}
-
-// submitPrompt handles Enter in the prompt.
-func (m *browser) submitPrompt() tea.Cmd {
-	value := m.input.Value()
-	switch m.prompt {
-	case filterPrompt:
-		f, err := query.Parse(value)
-		if err != nil {
-			m.promptError = err.Error()
-			return nil
-		}
-		m.prompt = noPrompt
-		return m.applyFilter(f, value)
-	case textPrompt:
-		m.prompt = noPrompt
-		if value == "" {
-			return m.applyFilter(query.Filter{}, "")
-		}
-		return m.applyFilter(query.Filter{Text: value}, `text:"`+value+`"`)
-	case searchPrompt:
-		m.prompt = noPrompt
-		m.reader.searchText, m.reader.match = value, -1
-		m.reader.layout()
-		if value != "" {
-			m.search(1)
-		}
-	case stepPrompt:
-		n, err := strconv.Atoi(strings.TrimSpace(value))
-		if replies := m.reader.trajectory.ReplyCount(); err != nil || n < 0 || n > replies {
-			m.promptError = fmt.Sprintf("no step %.20q: there are %d", value, replies)
-			return nil
-		}
-		m.prompt = noPrompt
-		m.reader.gotoPage(n)
-	}
-	return nil
-}
-
-// applyFilter filters the list. If the text of the filter has changed, it walks the source
-// again, which searches all trajectories.
-func (m *browser) applyFilter(f query.Filter, typed string) tea.Cmd {
-	oldText := m.list.filter.Text
-	m.list.filter, m.list.filterText = f, strings.TrimSpace(typed)
-	if f.Text == oldText {
-		m.list.update()
-		return nil
-	}
-	m.list.entries, m.list.cursorMoved = map[string]*Entry{}, false
-	m.list.update()
-	return m.walk()
-}
-
-// search goes to the next match in the open trajectory or, if direction is -1, to the previous
-// one.
-func (m *browser) search(direction int) {
-	r := m.reader
-	switch {
-	case r.searchText == "":
-		m.setHint(true, "no search text; enter one with /")
-	case r.findNext(direction):
-		m.setHint(false, "%q", r.searchText)
-	default:
-		where := [...]string{modeSteps: "this trajectory", modePatch: "the patch", modeLog: "this log"}[r.mode]
-		m.setHint(true, "%q not found in %s", r.searchText, where)
-	}
 }

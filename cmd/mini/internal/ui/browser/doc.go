@@ -5,6 +5,6 @@
 // the open trajectory completely. It treats all content as untrusted and sanitizes it. A damaged
 // trajectory is an entry with the error.
 //
-//	err := browser.Run(ctx, browser.Config{Terminal: os.Stderr, Path: "runs/first"})
-//	warnings, err := browser.Print(ctx, os.Stdout, browser.PrintOptions{Path: "runs/first"})
+//	err := browser.Run(ctx, browser.Options{Terminal: os.Stderr, Path: "runs/first"})
+//	warnings, err := browser.Print(ctx, os.Stdout, browser.Options{Path: "runs/first"})
 package browser

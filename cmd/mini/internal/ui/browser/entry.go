@@ -3,12 +3,16 @@ package browser
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
+	"github.com/minibench/mini/cmd/mini/internal/ui/terminal"
 	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/runner/runs"
 	"github.com/minibench/mini/trajectories"
@@ -53,16 +57,15 @@ type Entry struct {
 	Selected bool   `json:"selected"`
 	Problem  string `json:"problem,omitempty"` // the read error
 
-	patchBytes  int  // size of the submission
-	textMissing bool // the trajectory does not contain the text of the filter
+	patchBytes  int    // size of the submission
+	isNumbered  bool   // the list shows the number of the attempt
+	runName     string // Run, or the folder of the file, relative to the parent of all
+	textMissing bool   // the trajectory does not contain the text of the filter
 }
 
-// key identifies an entry.
-func (e *Entry) key() string {
-	if e.Path == "" {
-		return e.Run + "\x00" + e.ID + "\x00" + strconv.Itoa(e.Attempt)
-	}
-	return e.Path + "\x00" + strconv.Itoa(e.Row)
+// isSame reports whether both entries are about the same trajectory.
+func (e *Entry) isSame(other *Entry) bool {
+	return e.Path == other.Path && e.Row == other.Row && e.Run == other.Run && e.ID == other.ID && e.Attempt == other.Attempt
 }
 
 // Name returns the instance id, with the number of the repetition if there are several.
@@ -71,6 +74,14 @@ func (e *Entry) Name() string {
 		return e.ID + "#" + strconv.Itoa(e.Repetition)
 	}
 	return e.ID
+}
+
+// title returns the name, with the number of the attempt if isNumbered is set.
+func (e *Entry) title(isNumbered bool) string {
+	if isNumbered {
+		return e.Name() + " attempt " + strconv.Itoa(e.Attempt)
+	}
+	return e.Name()
 }
 
 // StatusText returns the status in one or two words.
@@ -94,47 +105,40 @@ func (e *Entry) filterRow() query.Row {
 
 // setAttempt sets the fields to the result of an attempt or, if there is none, to its progress.
 func (e *Entry) setAttempt(a runs.Attempt) {
+	t := a.Totals()
+	e.State, e.Steps, e.Tokens = Stopped, t.Steps, t.Usage.Prompt+t.Usage.Completion
+	e.Cost, e.Duration = t.Cost.IfKnown(t.Usage), max(0, t.End.Sub(t.Start))
 	r := a.Result
 	if r == nil {
-		e.State = Stopped
-		e.Steps, e.Cost = a.Progress.Steps, a.Progress.Cost.IfKnown(a.Progress.Usage)
-		e.Tokens = a.Progress.Usage.Prompt + a.Progress.Usage.Completion
-		e.Duration = max(0, a.Progress.End.Sub(a.Progress.Start))
 		return
 	}
-	e.State, e.Class, e.Status = Ended, r.Class, r.ExitStatus
-	e.Cost, e.Steps = r.Cost, r.Steps
-	e.Tokens = r.Usage.Prompt + r.Usage.Completion
+	e.State, e.Class, e.Status, e.Cost, e.patchBytes = Ended, r.Class, r.ExitStatus, r.Cost, r.PatchBytes
 	e.Duration = time.Duration(r.Seconds * float64(time.Second))
-	e.setFlags(r.PatchBytes, r.Autosubmitted, len(r.Warnings) > 0)
 	if r.Verdict != nil {
 		e.Verdict = *r.Verdict
 	}
-}
-
-// setTimeline sets the fields to the outcome and the totals of a trajectory.
-func (e *Entry) setTimeline(t *timeline.Timeline) {
-	e.State, e.Steps = Stopped, t.ReplyCount()
-	e.Cost, e.Tokens = t.Cost.IfKnown(t.Usage), t.Usage.Prompt+t.Usage.Completion
-	e.Duration = t.Totals.End.Sub(t.Totals.Start)
-	if o := t.Outcome; o != nil {
-		e.State, e.Class, e.Status = Ended, o.Class, o.ExitStatus
-		e.Cost, e.Tokens = o.Cost.IfKnown(o.Usage), o.Usage.Prompt+o.Usage.Completion
-		e.Duration = o.ActiveDuration()
-		e.setFlags(len(o.Submission), o.Autosubmitted, len(o.Warnings) > 0)
-	}
-}
-
-func (e *Entry) setFlags(patchBytes int, autosubmitted, warned bool) {
-	e.patchBytes, e.Flags = patchBytes, nil
 	for _, flag := range []struct {
 		isSet bool
 		name  string
-	}{{autosubmitted, "autosubmitted"}, {e.Class.IsResult() && patchBytes == 0, "empty_patch"}, {warned, "warned"}} {
+	}{{r.Autosubmitted, "autosubmitted"}, {r.Class.IsResult() && r.PatchBytes == 0, "empty_patch"}, {len(r.Warnings) > 0, "warned"}} {
 		if flag.isSet {
 			e.Flags = append(e.Flags, flag.name)
 		}
 	}
+}
+
+// attemptOf returns the outcome and the totals of a trajectory outside of runs.
+func attemptOf(t *timeline.Timeline) runs.Attempt {
+	a := runs.Attempt{Progress: runs.Totals{
+		Steps: t.ReplyCount(), Usage: t.Usage, Cost: t.Cost, Start: t.Totals.Start, End: t.Totals.End,
+	}}
+	if o := t.Outcome; o != nil {
+		a.Result = &runs.Result{
+			Class: o.Class, ExitStatus: o.ExitStatus, Steps: t.ReplyCount(), Usage: o.Usage, Cost: o.Cost.IfKnown(o.Usage),
+			Seconds: o.ActiveDuration().Seconds(), PatchBytes: len(o.Submission), Autosubmitted: o.Autosubmitted, Warnings: o.Warnings,
+		}
+	}
+	return a
 }
 
 // flagText returns the flags, or the read error without its path.
@@ -148,46 +152,113 @@ func (e *Entry) flagText() string {
 // SortField is a column that the list can be sorted by.
 type SortField string
 
-// SortFields returns the fields in the order in which the s key cycles through them.
-func SortFields() []SortField {
-	return []SortField{"id", "status", "verdict", "cost", "steps", "tokens", "time", "flags", "run", "model"}
+// column is a column of the list.
+type column struct {
+	field  SortField
+	header string
+	width  int
+	text   func(*Entry) string
+	number func(*Entry) float64 // nil in a column of text; NaN if unknown
 }
 
-// numberValue returns the value of a numeric field. known is false if the entry has no value.
-// For a text field, known and numeric are false.
-func (f SortField) numberValue(entry *Entry) (n float64, known, numeric bool) {
-	known = entry.State != Broken
-	switch f {
-	case "cost":
-		if entry.Cost != nil {
-			n = float64(*entry.Cost)
+// allColumns are the columns in the order in which messages name them.
+var allColumns = []column{
+	{"id", "INSTANCE", 24, func(e *Entry) string { return e.title(e.isNumbered) }, nil},
+	{"status", "STATUS", 15, (*Entry).StatusText, nil},
+	{"verdict", "VERDICT", 11, func(e *Entry) string { return strings.ReplaceAll(e.Verdict, "_", " ") }, nil},
+	{"cost", "COST", 7, (*Entry).costText, func(e *Entry) float64 {
+		if e.Cost == nil {
+			return math.NaN()
 		}
-		return n, known && entry.Cost != nil, true
-	case "steps":
-		return float64(entry.Steps), known, true
-	case "tokens":
-		return float64(entry.Tokens), known, true
-	case "time":
-		return entry.Duration.Seconds(), known, true
-	}
-	return 0, false, false
+		return float64(*e.Cost)
+	}},
+	{"steps", "STEPS", 6, func(e *Entry) string { return strconv.Itoa(e.Steps) }, func(e *Entry) float64 { return float64(e.Steps) }},
+	{"tokens", "TOKENS", 7, func(e *Entry) string { return unit.Count(e.Tokens) }, func(e *Entry) float64 { return float64(e.Tokens) }},
+	{"time", "TIME", 7, func(e *Entry) string { return unit.Duration(e.Duration) }, func(e *Entry) float64 { return e.Duration.Seconds() }},
+	{"flags", "FLAGS", 40, (*Entry).flagText, nil},
+	{"run", "RUN", 20, func(e *Entry) string { return e.runName }, nil},
+	{"model", "MODEL", 20, func(e *Entry) string { return e.Model }, nil},
 }
 
-// textValue returns the value of a text field other than id.
-func (f SortField) textValue(entry *Entry) string {
-	switch f {
-	case "status":
-		return entry.StatusText()
-	case "verdict":
-		return cmp.Or(entry.Verdict, "none")
-	case "flags":
-		return entry.flagText()
-	case "run":
-		return entry.Run
-	case "model":
-		return entry.Model
+// byImportance are the columns from left to right. Those that do not fit are left out.
+var byImportance = []SortField{"id", "run", "status", "verdict", "steps", "cost", "model", "time", "tokens", "flags"}
+
+// SortFields returns the fields that the list can be sorted by.
+func SortFields() (fields []SortField) {
+	for _, c := range allColumns {
+		fields = append(fields, c.field)
 	}
-	return ""
+	return fields
+}
+
+// column returns the column with the field; that of the id for the zero value.
+func (f SortField) column() column {
+	return allColumns[max(0, slices.IndexFunc(allColumns, func(c column) bool { return c.field == f }))]
+}
+
+// columnsFor returns the columns that fit into a width, with their final widths. It leaves out RUN
+// and MODEL if all entries have the same.
+func columnsFor(entries []*Entry, width int) (columns []column) {
+	const gap = 2
+	id := SortField("id").column()
+	remaining := width - id.width - gap
+	for _, field := range byImportance[1:] {
+		c := field.column()
+		if field == "run" || field == "model" {
+			names := map[string]bool{}
+			widest := len(c.header) + 1
+			for _, e := range entries {
+				name := steps.OneLine(c.text(e))
+				names[name], widest = true, max(widest, terminal.Width(name))
+			}
+			if c.width = min(c.width, widest); len(names) < 2 {
+				continue
+			}
+		}
+		if field == "flags" {
+			c.width = min(c.width, max(6, remaining-gap))
+		}
+		if remaining >= c.width+gap {
+			columns, remaining = append(columns, c), remaining-c.width-gap
+		}
+	}
+	id.width += max(0, remaining)
+	return append([]column{id}, columns...)
+}
+
+// cell returns the text of an entry in the column; empty if a number is unknown or 0.
+func (c column) cell(e *Entry) string {
+	n := c.value(e)
+	if c.number != nil && (e.State == Broken || n == 0 && c.field != "steps" && c.field != "cost") {
+		return ""
+	}
+	return steps.OneLine(c.text(e))
+}
+
+// align pads a text at the right or, in a column of numbers, at the left.
+func (c column) align(text string) string {
+	if c.number != nil {
+		return terminal.PadLeft(text, c.width)
+	}
+	return terminal.PadRight(text, c.width)
+}
+
+// value returns the number of an entry; NaN if it is unknown, and in a column of text.
+func (c column) value(e *Entry) float64 {
+	if c.number == nil || e.State == Broken {
+		return math.NaN()
+	}
+	return c.number(e)
+}
+
+func (e *Entry) costText() string {
+	switch {
+	case e.Cost == nil:
+		return "?"
+	case *e.Cost == 0:
+		return "-"
+	}
+	return unit.Money(float64(*e.Cost))
 }
 
 // SortOrder is the order of a list. The zero value sorts by id.
@@ -202,12 +273,8 @@ func ParseSortOrder(text string) (SortOrder, error) {
 	if field := SortField(strings.ToLower(name)); slices.Contains(SortFields(), field) {
 		return SortOrder{field, descending}, nil
 	}
-	var names []string
-	for _, f := range SortFields() {
-		names = append(names, string(f))
-	}
-	return SortOrder{}, fmt.Errorf("invalid sort field %.40q: use %s, or -FIELD to reverse the order",
-		text, strings.Join(names, ", "))
+	names := strings.Trim(strings.ReplaceAll(fmt.Sprint(SortFields()), " ", ", "), "[]")
+	return SortOrder{}, fmt.Errorf("invalid sort field %.40q: use %s, or -FIELD to reverse the order", text, names)
 }
 
 // sort sorts entries. Entries without a number come last in the order of a numeric field, also if
@@ -224,24 +291,21 @@ func compareNames(a, b *Entry) int {
 		cmp.Compare(a.Attempt, b.Attempt))
 }
 
-func (o SortOrder) compare(a, b *Entry) int {
-	x, knownX, numeric := o.By.numberValue(a)
-	y, knownY, _ := o.By.numberValue(b)
-	var c int
+func (o SortOrder) compare(a, b *Entry) (order int) {
+	c := o.By.column()
+	x, y := c.value(a), c.value(b)
 	switch {
-	case knownX != knownY && knownX:
-		return -1
-	case knownX != knownY:
-		return 1
-	case numeric:
-		c = cmp.Compare(x, y)
-	case o.By == "" || o.By == "id":
-		c = compareNames(a, b)
+	case math.IsNaN(x) != math.IsNaN(y):
+		return map[bool]int{true: 1, false: -1}[math.IsNaN(x)]
+	case c.number != nil:
+		order = cmp.Compare(x, y)
+	case c.field == "id":
+		order = compareNames(a, b)
 	default:
-		c = strings.Compare(o.By.textValue(a), o.By.textValue(b))
+		order = strings.Compare(c.text(a), c.text(b))
 	}
 	if o.Desc {
-		return -c
+		return -order
 	}
-	return c
+	return order
 }

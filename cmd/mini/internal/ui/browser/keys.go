@@ -1,10 +1,18 @@
 package browser
 
 import (
-	"slices"
+	"fmt"
+	"strconv"
+	"strings"
 
+	"charm.land/bubbles/v2/help"
+	"charm.land/bubbles/v2/key"
+	"charm.land/bubbles/v2/textinput"
+	"charm.land/bubbles/v2/viewport"
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
+	"github.com/minibench/mini/cmd/mini/internal/ui/terminal"
 	"github.com/minibench/mini/trajectories/query"
 	"github.com/minibench/mini/trajectories/timeline"
 )
@@ -13,230 +21,327 @@ import (
 // as in mini-swe-agent's inspector.
 const scrollBy = 15
 
+// command is what a key does. The help lists all commands with a description, and the line at the
+// bottom those with a hint.
+type command struct {
+	key.Binding
+	hint string
+	do   func(*browser) tea.Cmd // nil if the list or the page handles the key
+}
+
+// on returns a command for keys, which are separated by spaces. label names the keys for the user.
+func on(keys, label, description, hint string, do func(*browser) tea.Cmd) command {
+	b := bind(keys)
+	b.SetHelp(label, description)
+	return command{b, hint, do}
+}
+
+// bind returns a binding of keys, which are separated by spaces.
+func bind(keys string) key.Binding { return key.NewBinding(key.WithKeys(strings.Fields(keys)...)) }
+
+// inList returns a function that changes the list.
+func inList(change func(*list)) func(*browser) tea.Cmd {
+	return func(m *browser) tea.Cmd { change(m.list); return nil }
+}
+
+// inReader returns a function that changes the page, once the trajectory has been read.
+func inReader(change func(*browser, *reader)) func(*browser) tea.Cmd {
+	return func(m *browser) tea.Cmd {
+		if m.reader.trajectory != nil {
+			change(m, m.reader)
+		}
+		return nil
+	}
+}
+
+// listCommands are the commands of the list.
+func listCommands() []command {
+	return []command{
+		on("enter right l", "Enter l", "open the trajectory", "read", (*browser).openCurrent),
+		on("", "j k ↓ ↑ PgUp PgDn 0 $", "move", "", nil),
+		on("/", "/", "search all trajectories", "search", (*browser).askText),
+		on("f", "f", `filter, such as: status:limit verdict:unresolved cost>1`, "filter", (*browser).askFilter),
+		on("esc", "Esc", "remove the filter", "", func(m *browser) tea.Cmd { return m.setFilter(query.Filter{}, "") }),
+		on("s", "s", "sort by the next column", "sort", inList((*list).sortNext)),
+		on("S", "S", "reverse the order", "", inList(func(l *list) { l.SortOrder.Desc = !l.SortOrder.Desc; l.update() })),
+		on("a", "a", "show or hide superseded attempts", "attempts", inList(func(l *list) { l.AllAttempts = !l.AllAttempts; l.update() })),
+		on("e E", "e E", "open the trajectory in $PAGER", "", func(m *browser) tea.Cmd { return m.openAllInPager(m.list.current()) }),
+		on("R", "R", "reload", "", (*browser).walk),
+	}
+}
+
+// readerCommands are the commands of an open trajectory.
+func readerCommands() []command {
+	return []command{
+		on("right l", "l →", "next step", "step", inReader(func(_ *browser, r *reader) { r.show(r.page+1, nil) })),
+		on("left h", "h ←", "previous step", "", inReader(func(_ *browser, r *reader) { r.show(r.page-1, nil) })),
+		on("0", "0", "first page: the prompts", "", inReader(func(_ *browser, r *reader) { r.show(0, nil) })),
+		on("$", "$", "last page", "", inReader(func(_ *browser, r *reader) { r.show(len(r.pages), nil) })),
+		on("g", "g", "go to a step", "", inReader((*browser).askStep)),
+		on("down j", "j ↓", "scroll 15 lines", "scroll", inReader(func(_ *browser, r *reader) { r.view.ScrollDown(min(scrollBy, r.view.Height())) })),
+		on("up k", "k ↑", "scroll 15 lines back", "", inReader(func(_ *browser, r *reader) { r.view.ScrollUp(min(scrollBy, r.view.Height())) })),
+		on("", "PgDn PgUp Space", "scroll a screen", "", nil),
+		on("", "Ctrl-E Ctrl-Y", "scroll a line", "", nil),
+		on("home", "Home", "scroll to the top", "", inReader(func(_ *browser, r *reader) { r.view.GotoTop() })),
+		on("end G", "End", "scroll to the end", "", inReader(func(_ *browser, r *reader) { r.view.GotoBottom() })),
+		on("d", "d", "show the patch", "patch", inReader(func(_ *browser, r *reader) { r.toggle(patchPage, patchItems) })),
+		on("t", "t", "show the test log", "log", inReader(func(_ *browser, r *reader) { r.toggle(logPage, testLog) })),
+		on("x", "x", "next step with an error", "error", inReader(func(m *browser, r *reader) { m.findFailed(r, 1) })),
+		on("X", "X", "previous step with an error", "", inReader(func(m *browser, r *reader) { m.findFailed(r, -1) })),
+		on("r", "r", "show or hide reasoning", "reasoning", inReader(func(m *browser, r *reader) { r.reasoning = !r.reasoning; m.list.Reasoning = r.reasoning; r.layout() })),
+		on("/", "/", "search", "search", inReader((*browser).askSearch)),
+		on("n", "n", "next match", "", inReader(func(m *browser, r *reader) { m.search(r, 1) })),
+		on("N", "N", "previous match", "", inReader(func(m *browser, r *reader) { m.search(r, -1) })),
+		on("o", "o", "unfold or fold long outputs", "", inReader(func(_ *browser, r *reader) { r.unfolded = !r.unfolded; r.layout() })),
+		on("L", "L", "next trajectory", "", func(m *browser) tea.Cmd { return m.openNeighbour(1) }),
+		on("H", "H", "previous trajectory", "", func(m *browser) tea.Cmd { return m.openNeighbour(-1) }),
+		on("e", "e", "open the step in $PAGER", "", (*browser).openStepInPager),
+		on("E", "E", "open the trajectory in $PAGER", "", func(m *browser) tea.Cmd { return m.openAllInPager(m.reader.entry) }),
+		on("R", "R", "reload", "", func(m *browser) tea.Cmd { return m.readTrajectory(m.reader.entry, nil) }),
+		on("F", "F", "go to the end, and follow a running attempt", "", inReader(func(_ *browser, r *reader) { r.show(len(r.pages), nil); r.view.GotoBottom() })),
+		on("esc backspace", "Esc", "back", "back", (*browser).back),
+	}
+}
+
+// commands are those of the list or of the open trajectory, and after them those of both.
+func (m *browser) commands() []command {
+	commands := listCommands()
+	if m.reader != nil {
+		commands = readerCommands()
+	}
+	return append(commands,
+		on("?", "?", "help", "help", (*browser).openHelp),
+		on("q ctrl+c", "q", "quit", "quit", func(*browser) tea.Cmd { return tea.Quit }),
+	)
+}
+
 // handleKey handles a key.
 func (m *browser) handleKey(msg tea.KeyPressMsg) tea.Cmd {
-	m.hint = ""
-	key := msg.String()
-	if key == "ctrl+z" && m.suspend != nil {
+	m.message = ""
+	switch pressed := msg.String(); {
+	case pressed == "ctrl+z" && m.suspend != nil:
 		return func() tea.Msg { m.suspend(); return nil }
-	}
-	if m.prompt != noPrompt {
+	case m.submit != nil:
 		return m.handlePromptKey(msg)
-	}
-	switch key {
-	case "ctrl+c":
-		return m.quit()
-	case "ctrl+l":
-		return tea.ClearScreen
-	case "q":
-		if !m.help {
-			return m.quit()
-		}
-		m.help = false
-	case "?":
-		m.help, m.helpTop = !m.help, 0
-	default:
-		switch {
-		case m.help:
-			m.handleHelpKey(key)
-		case m.reader != nil:
-			return m.handleReaderKey(key)
-		default:
-			return m.handleListKey(key)
-		}
-	}
-	return nil
-}
-
-func (m *browser) quit() tea.Cmd {
-	m.quitting = true
-	return tea.Quit
-}
-
-func (m *browser) handleHelpKey(key string) {
-	switch key {
-	case "down", "j", "pgdown", "space":
-		m.helpTop += 5
-	case "up", "k", "pgup":
-		m.helpTop -= 5
-	default:
-		m.help = false
-	}
-	m.helpTop = max(0, min(m.helpTop, len(helpLines())-m.height+1))
-}
-
-func (m *browser) handleListKey(key string) tea.Cmd {
-	l := m.list
-	page := max(1, m.listHeight()-1)
-	oldCursor := l.cursor
-	defer func() { l.cursorMoved = l.cursorMoved || l.cursor != oldCursor }()
-	switch key {
-	case "down", "j":
-		l.cursor++
-	case "up", "k":
-		l.cursor--
-	case "pgdown", "space":
-		l.cursor += page
-	case "pgup":
-		l.cursor -= page
-	case "home", "0":
-		l.cursor = 0
-	case "end", "$", "G", "shift+g":
-		l.cursor = len(l.visible) - 1
-	case "enter", "right", "l":
-		if entry := l.current(); entry != nil {
-			return m.open(entry)
-		}
-	case "s":
-		l.sortNext()
-	case "S", "shift+s":
-		l.order.Desc = !l.order.Desc
-		l.update()
-	case "a":
-		l.allAttempts = !l.allAttempts
-		l.update()
-	case "f":
-		return m.openPrompt(filterPrompt, "filter: ", l.filterText)
-	case "/":
-		return m.openPrompt(textPrompt, "search all: ", l.filter.Text)
-	case "R", "shift+r":
-		return m.walk()
-	case "E", "shift+e", "e":
-		if entry := l.current(); entry != nil {
-			return m.openAllInPager(entry)
-		}
-	case "!":
-		if len(l.problems) > 0 {
-			m.setHint(true, "%s", l.problems[0])
-		}
-	case "esc":
-		return m.applyFilter(query.Filter{}, "")
-	}
-	l.cursor = max(0, min(l.cursor, len(l.visible)-1))
-	return nil
-}
-
-// sortNext sorts by the next column: numbers in descending order, texts in ascending order.
-func (l *list) sortNext() {
-	isHidden := func(f SortField) bool { return (f == "run" || f == "model") && l.columnWidths[f] == 0 }
-	fields := slices.DeleteFunc(SortFields(), isHidden)
-	l.order.By = fields[(max(0, slices.Index(fields, l.order.By))+1)%len(fields)]
-	_, _, l.order.Desc = l.order.By.numberValue(&Entry{})
-	l.update()
-}
-
-func (m *browser) handleReaderKey(key string) tea.Cmd {
-	r := m.reader
-	switch key {
-	case "esc", "backspace":
-		if r.mode == modeSteps {
-			m.reader = nil
+	case m.help != nil && pressed != "ctrl+c":
+		if keys := m.help.KeyMap; key.Matches(msg, keys.Down, keys.Up, keys.PageDown, keys.PageUp) {
+			*m.help, _ = m.help.Update(msg)
 		} else {
-			r.gotoPage(r.page)
+			m.help = nil
 		}
 		return nil
-	case "L", "shift+l":
-		return m.openNeighbour(1)
-	case "H", "shift+h":
-		return m.openNeighbour(-1)
-	case "R", "shift+r":
-		return m.readTrajectory(r.entry)
 	}
-	if r.trajectory == nil || r.handleScrollKey(key) {
+	for _, c := range m.commands() {
+		if key.Matches(msg, c.Binding) && c.do != nil {
+			return c.do(m)
+		}
+	}
+	if m.reader != nil {
+		m.reader.view, _ = m.reader.view.Update(msg)
 		return nil
 	}
-	switch key {
-	case "right", "l":
-		r.gotoPage(r.page + 1)
-	case "left", "h":
-		r.gotoPage(r.page - 1)
-	case "0":
-		r.gotoPage(0)
-	case "$":
-		r.gotoPage(len(r.pages) - 1)
-	case "r":
-		r.reasoning = !r.reasoning
-		m.reasoning = r.reasoning
-		r.layout()
-		m.setHint(false, "%s", map[bool]string{true: "reasoning is shown", false: "reasoning is hidden"}[r.reasoning])
-	case "o":
-		r.unfolded = !r.unfolded
-		r.layout()
-		m.setHint(false, "%s", map[bool]string{true: "outputs are unfolded", false: "long outputs are folded"}[r.unfolded])
-	case "d":
-		m.showExtra(modePatch, patchItems(r.trajectory))
-	case "t":
-		if m.showExtra(modeLog, []*timeline.Item{noteItem("reading the log ...")}) {
-			t := r.trajectory
-			return func() tea.Msg { return logMsg{t.Entry, testLog(t)} }
+	old := m.list.table.Cursor()
+	m.list.table, _ = m.list.table.Update(msg)
+	m.list.setCursor(m.list.table.Cursor())
+	m.list.cursorMoved = m.list.cursorMoved || m.list.table.Cursor() != old
+	return nil
+}
+
+// openHelp shows the keys of the list and of an open trajectory.
+func (m *browser) openHelp() tea.Cmd {
+	describe := func(commands []command) string {
+		var bindings []key.Binding
+		for _, c := range commands {
+			bindings = append(bindings, key.NewBinding(key.WithKeys(""), key.WithHelp(" "+c.Help().Key, c.Help().Desc)))
 		}
-	case "x":
-		m.gotoFailed(1)
-	case "X", "shift+x":
-		m.gotoFailed(-1)
-	case "g":
-		return m.openPrompt(stepPrompt, "step: ", "")
-	case "/":
-		return m.openPrompt(searchPrompt, "search: ", r.searchText)
-	case "n":
-		m.search(1)
-	case "N", "shift+n":
-		m.search(-1)
-	case "F", "shift+f":
-		r.follow = !r.follow
-		if r.follow {
-			r.gotoPage(len(r.pages) - 1)
+		return help.Model{}.FullHelpView([][]key.Binding{bindings})
+	}
+	view := viewport.New(viewport.WithWidth(m.width), viewport.WithHeight(m.helpHeight()))
+	view.KeyMap = viewport.KeyMap{Down: bind("down j"), Up: bind("up k"), PageDown: bind("pgdown space"), PageUp: bind("pgup")}
+	view.SetContent(steps.Bold(" The list") + "\n" + describe(listCommands()) + "\n" + steps.Bold(" Reading") + "\n" + describe(readerCommands()) +
+		"\n Ctrl-Z suspends, fg returns; q quits. A search ignores case unless it\n contains a capital letter.")
+	m.help = &view
+	return nil
+}
+
+// ask opens the prompt at the bottom. An error of submit keeps it open.
+func (m *browser) ask(prompt, value string, submit func(string) (tea.Cmd, error)) {
+	m.input, m.submit = textinput.New(), submit
+	m.input.Prompt = prompt
+	m.input.SetVirtualCursor(false)
+	m.input.KeyMap.Paste.SetEnabled(false) // would run a clipboard program; users paste with their terminal
+	m.input.CharLimit = 500
+	m.input.SetValue(value)
+	m.input.CursorEnd()
+	m.input.SetWidth(m.inputWidth())
+	m.input.Focus()
+}
+
+// handlePromptKey handles a key or a paste while the prompt is open.
+func (m *browser) handlePromptKey(msg tea.Msg) (cmd tea.Cmd) {
+	pressed, _ := msg.(tea.KeyPressMsg)
+	switch name := pressed.String(); {
+	case name == "enter":
+		cmd, err := m.submit(m.input.Value())
+		if err != nil {
+			m.fail("%s", err)
+			return nil
 		}
-		m.setHint(false, "%s", map[bool]string{true: "following the attempt", false: "not following"}[r.follow])
-	case "e":
-		return m.openStepInPager(r)
-	case "E", "shift+e":
-		return m.openAllInPager(r.entry)
+		m.submit = nil
+		return cmd
+	case name == "esc", name == "ctrl+c", name == "backspace" && m.input.Value() == "":
+		m.submit = nil
+		return nil
+	}
+	m.input, cmd = m.input.Update(msg)
+	return cmd
+}
+
+func (m *browser) askFilter() tea.Cmd {
+	m.ask("filter: ", m.list.FilterText, func(typed string) (tea.Cmd, error) {
+		f, err := query.Parse(typed)
+		if err != nil {
+			return nil, err
+		}
+		return m.setFilter(f, strings.TrimSpace(typed)), nil
+	})
+	return nil
+}
+
+func (m *browser) askText() tea.Cmd {
+	m.ask("search all: ", m.list.Filter.Text, func(text string) (tea.Cmd, error) {
+		typed := ""
+		if text != "" {
+			typed = `text:"` + text + `"`
+		}
+		return m.setFilter(query.Filter{Text: text}, typed), nil
+	})
+	return nil
+}
+
+// setFilter filters the list. If the text of the filter has changed, it walks the source
+// again, which searches all trajectories.
+func (m *browser) setFilter(f query.Filter, typed string) tea.Cmd {
+	l := m.list
+	isNewText := f.Text != l.Filter.Text
+	if l.Filter, l.FilterText = f, typed; isNewText {
+		l.found.entries, l.cursorMoved = nil, false
+	}
+	if l.update(); isNewText {
+		return m.walk()
 	}
 	return nil
 }
 
-// handleScrollKey scrolls the page. It reports whether the key is a scroll key.
-func (r *reader) handleScrollKey(key string) bool {
-	line, page := min(scrollBy, r.height), max(1, r.height-1)
-	delta, ok := map[string]int{
-		"down": line, "j": line, "up": -line, "k": -line, "pgdown": page, "space": page, "pgup": -page,
-		"ctrl+e": 1, "shift+down": 1, "ctrl+y": -1, "shift+up": -1,
-		"home": -len(r.lines), "end": len(r.lines), "G": len(r.lines), "shift+g": len(r.lines),
-	}[key]
-	if ok {
-		r.scroll(delta)
-	}
-	return ok
+func (m *browser) askSearch(r *reader) {
+	m.ask("search: ", r.searchText, func(text string) (tea.Cmd, error) {
+		r.searchText = text
+		r.layout()
+		if text != "" {
+			m.search(r, 1)
+		}
+		return nil, nil
+	})
 }
 
-// showExtra shows the patch or the log, depending on mode. If that is already shown, it returns
-// to the steps. It reports whether the patch or log is shown now.
-func (m *browser) showExtra(mode readerMode, items []*timeline.Item) bool {
-	r := m.reader
-	if r.mode == mode {
-		r.gotoPage(r.page)
-		return false
-	}
-	r.mode, r.extraItems = mode, items
-	r.reset()
-	return true
-}
-
-func (m *browser) gotoFailed(direction int) {
-	if !m.reader.gotoFailed(direction) {
-		m.setHint(false, "no %s step with an error", map[int]string{1: "later", -1: "earlier"}[direction])
+// search goes to the next match in the open trajectory or, if direction is -1, to the previous
+// one.
+func (m *browser) search(r *reader, direction int) {
+	switch {
+	case r.searchText == "":
+		m.fail("no search text; enter one with /")
+	case r.findNext(direction):
+		m.say("%q", r.searchText)
+	case r.extra != nil:
+		m.fail("%q not found in the %s", r.searchText, r.extra.Name)
+	default:
+		m.fail("%q not found in this trajectory", r.searchText)
 	}
 }
 
-// openNeighbour opens the next or previous trajectory of the list.
+func (m *browser) askStep(r *reader) {
+	m.ask("step: ", "", func(text string) (tea.Cmd, error) {
+		n, err := strconv.Atoi(strings.TrimSpace(text))
+		if replies := r.trajectory.ReplyCount(); err != nil || n < 0 || n > replies {
+			return nil, fmt.Errorf("no step %.20q: there are %d", text, replies)
+		}
+		r.show(n, nil)
+		return nil, nil
+	})
+}
+
+// findFailed goes to the next step with an error or, if direction is -1, to the previous one.
+func (m *browser) findFailed(r *reader, direction int) {
+	for i := r.page + direction; i >= 0 && i < len(r.pages); i += direction {
+		if r.pages[i].Failed {
+			r.show(i, nil)
+			return
+		}
+	}
+	m.say("no %s step with an error", map[int]string{1: "later", -1: "earlier"}[direction])
+}
+
+// toggle shows an extra page or, if it is shown already, returns to the steps.
+func (r *reader) toggle(name string, items func(*Entry, *Trajectory) []*timeline.Item) {
+	if r.extra != nil && r.extra.Name == name {
+		r.show(r.page, nil)
+	} else {
+		r.show(r.page, &timeline.Step{Name: name, Items: items(r.entry, r.trajectory)})
+	}
+}
+
+// back returns from the patch or the log to the steps, and from the steps to the list.
+func (m *browser) back() tea.Cmd {
+	if m.reader.extra != nil {
+		m.reader.show(m.reader.page, nil)
+	} else {
+		m.reader = nil
+	}
+	return nil
+}
+
+func (m *browser) openCurrent() tea.Cmd {
+	if e := m.list.current(); e != nil {
+		return m.open(e)
+	}
+	return nil
+}
+
+// openNeighbour opens the next trajectory of the list or, if direction is -1, the previous one.
 func (m *browser) openNeighbour(direction int) tea.Cmd {
-	l := m.list
-	i := slices.IndexFunc(l.visible, func(e *Entry) bool { return e.key() == m.reader.entry.key() })
-	if i < 0 || i+direction < 0 || i+direction >= len(l.visible) {
-		m.setHint(false, "no %s trajectory", map[int]string{1: "next", -1: "previous"}[direction])
+	i := m.list.index(m.reader.entry) + direction
+	if i < 0 || i >= len(m.list.visible) {
+		m.say("no %s trajectory", map[int]string{1: "next", -1: "previous"}[direction])
 		return nil
 	}
-	l.cursor = i + direction
-	return m.open(l.visible[l.cursor])
+	m.list.setCursor(i)
+	return m.openCurrent()
+}
+
+// openStepInPager opens the visible step, patch or log in the user's pager.
+func (m *browser) openStepInPager() tea.Cmd {
+	r := *m.reader
+	if r.trajectory == nil {
+		return nil
+	}
+	r.reasoning = r.reasoning || r.extra != nil
+	return m.runPager(r.text([]*timeline.Step{r.step()}, m.list.Colours), nil)
+}
+
+// openAllInPager opens a whole trajectory in the user's pager.
+func (m *browser) openAllInPager(e *Entry) tea.Cmd {
+	if e == nil {
+		return nil
+	}
+	return m.runPager(Options{Path: e.Path, Reasoning: true, Colours: m.list.Colours}.trajectoryText(e))
+}
+
+// runPager runs the user's pager on a text, and then redraws the screen.
+func (m *browser) runPager(text string, err error) tea.Cmd {
+	if err != nil {
+		m.fail("%s", err)
+		return nil
+	}
+	pager := terminal.PagerCommand(m.ctx, strings.NewReader(text))
+	return tea.ExecProcess(pager, func(err error) tea.Msg { return pagerDoneMsg{err} })
 }

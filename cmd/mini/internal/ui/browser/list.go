@@ -5,295 +5,201 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
+	"charm.land/bubbles/v2/key"
+	"charm.land/bubbles/v2/table"
+	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
-	"github.com/minibench/mini/cmd/mini/internal/ui/terminal"
 	"github.com/minibench/mini/internal/text"
-	"github.com/minibench/mini/internal/unit"
 	"github.com/minibench/mini/runner/verdicts"
-	"github.com/minibench/mini/trajectories/query"
 )
 
 // list is the sorted and filtered list of trajectories.
 type list struct {
-	entries      map[string]*Entry
-	visible      []*Entry          // filtered and sorted
-	nameCounts   map[string]int    // number of visible entries by run and Entry.Name
-	columnWidths map[SortField]int // width of the widest RUN and MODEL value; 0 hides the column
-	runNames     map[*Entry]string // values of the RUN column
-	cursor       int               // index in visible
-	top          int               // index in visible of the first entry on the screen
-	cursorMoved  bool              // the user has moved the cursor, so it stays on its entry
-	order        SortOrder
-	filter       query.Filter
-	filterText   string // filter as typed
-	allAttempts  bool   // include superseded attempts
-
-	files     int      // number of files scanned so far
-	walking   bool     // a walk of the source is in progress
-	running   bool     // a process is working on a run of the source
-	problems  []string // read errors
-	walkError error    // why the last walk failed
+	Options
+	found       listing
+	visible     []*Entry    // filtered and sorted
+	table       table.Model // shows the visible entries
+	columns     []column    // those of the table
+	width       int
+	cursorMoved bool  // the user has moved the cursor, so it stays on its entry
+	walking     bool  // a walk of the source is in progress
+	walkError   error // why the last walk failed
 }
 
-func newList() *list { return &list{entries: map[string]*Entry{}} }
+func newList(o Options) *list {
+	t := table.New(table.WithFocused(true), table.WithKeyMap(table.KeyMap{
+		LineUp: bind("up k"), LineDown: bind("down j"), PageUp: bind("pgup"), PageDown: bind("pgdown space"),
+		GotoTop: bind("home 0"), GotoBottom: bind("end $ G"),
+		HalfPageUp: key.NewBinding(), HalfPageDown: key.NewBinding(),
+	}))
+	t.SetStyles(table.Styles{
+		Header: lipgloss.NewStyle().Bold(true).Padding(0, 1), Cell: lipgloss.NewStyle().Padding(0, 1),
+		Selected: lipgloss.NewStyle().Reverse(true).Transform(ansi.Strip), // a colour's end would end the reverse video
+	})
+	return &list{Options: o, table: t}
+}
 
-// maxProblems bounds the stored read errors.
-const maxProblems = 100
-
-// add adds a batch of entries.
-func (l *list) add(b Batch) {
-	for _, e := range b.Entries {
-		l.entries[e.key()] = e
+// update filters and sorts the entries, and fills the table. The cursor stays on its entry, or at the
+// top until the user moves it.
+func (l *list) update() {
+	current, cursor := l.current(), 0
+	l.choose()
+	if current != nil && l.cursorMoved {
+		cursor = l.index(current)
 	}
-	for _, note := range b.Notes {
-		if len(l.problems) < maxProblems && !slices.Contains(l.problems, note) {
-			l.problems = append(l.problems, note)
+	l.layout()
+	l.setCursor(cursor)
+}
+
+// choose filters and sorts the entries.
+func (l *list) choose() {
+	l.visible = nil
+	parent, counts := "", map[string]int{} // of visible entries, by run and name
+	for _, e := range l.found.entries {
+		e.runName = cmp.Or(e.Run, filepath.Dir(e.Path))
+		parent = cmp.Or(parent, filepath.Dir(e.runName))
+		for parent != filepath.Dir(parent) && !strings.HasPrefix(e.runName, parent+string(filepath.Separator)) {
+			parent = filepath.Dir(parent)
+		}
+		if (e.Selected || l.AllAttempts) && !e.textMissing && l.Filter.Matches(e.filterRow()) {
+			l.visible = append(l.visible, e)
+			counts[e.Run+"\x00"+e.Name()]++
 		}
 	}
-	l.files, l.running = b.Files, b.Running
+	for _, e := range l.found.entries {
+		e.isNumbered = (l.AllAttempts || counts[e.Run+"\x00"+e.Name()] > 1) && e.Attempt > 0 && e.Run != ""
+		if rel, err := filepath.Rel(parent, e.runName); err == nil {
+			e.runName = rel
+		}
+	}
+	l.SortOrder.sort(l.visible)
+}
+
+// resize sets the size of the table, with its head.
+func (l *list) resize(width, height int) {
+	l.width = width
+	l.table.SetWidth(width)
+	l.table.SetHeight(height)
+	l.layout()
+}
+
+// isEmpty reports whether there is nothing to show, also later.
+func (l *list) isEmpty() bool {
+	return len(l.found.entries) == 0 && !l.walking && !l.found.running
+}
+
+// layout fills the table.
+func (l *list) layout() {
+	l.columns = columnsFor(l.found.entries, l.width)
+	heads, rows := make([]table.Column, len(l.columns)), make([]table.Row, len(l.visible))
+	for i, c := range l.columns {
+		heads[i] = table.Column{Title: c.header, Width: c.width}
+		if c.field == cmp.Or(l.SortOrder.By, "id") {
+			heads[i].Title += map[bool]string{false: "↑", true: "↓"}[l.SortOrder.Desc]
+		}
+		heads[i].Title = c.align(heads[i].Title)
+	}
+	for i, e := range l.visible {
+		for _, c := range l.columns {
+			rows[i] = append(rows[i], e.coloured(c.field, c.align(c.cell(e))))
+		}
+	}
+	cursor := l.table.Cursor()
+	if len(heads) != len(l.table.Columns()) {
+		l.table.SetRows(nil) // rows must have as many cells as there are columns
+	}
+	l.table.SetColumns(heads)
+	l.table.SetRows(rows)
+	l.setCursor(cursor)
+}
+
+// setCursor moves the cursor, and scrolls until it is visible.
+func (l *list) setCursor(i int) {
+	l.table.SetCursor(max(0, i))
+	l.table.MoveUp(0) // SetCursor does not scroll
+	l.table.MoveDown(0)
+}
+
+// index returns the position of an entry in the list; negative if it is not visible.
+func (l *list) index(e *Entry) int {
+	return slices.IndexFunc(l.visible, func(v *Entry) bool { return v.isSame(e) })
+}
+
+// current returns the entry under the cursor; nil if the list is empty.
+func (l *list) current() *Entry {
+	if i := l.table.Cursor(); i >= 0 && i < len(l.visible) {
+		return l.visible[i]
+	}
+	return nil
+}
+
+// sortNext sorts by the next column: numbers in descending order, texts in ascending order.
+func (l *list) sortNext() {
+	i := slices.IndexFunc(l.columns, func(c column) bool { return c.field == cmp.Or(l.SortOrder.By, "id") })
+	next := l.columns[(i+1)%len(l.columns)]
+	l.SortOrder = SortOrder{next.field, next.number != nil}
 	l.update()
 }
 
-// update sorts and filters the entries. The cursor stays on its entry, or at the top until the
-// user moves it.
-func (l *list) update() {
-	current := l.current()
-	if !l.cursorMoved {
-		current, l.cursor = nil, 0
-	}
-	l.visible, l.nameCounts = l.visible[:0], map[string]int{}
-	for _, e := range l.entries {
-		if (e.Selected || l.allAttempts) && !e.textMissing && l.filter.Matches(e.filterRow()) {
-			l.visible = append(l.visible, e)
-			l.nameCounts[e.Run+"\x00"+e.Name()]++
-		}
-	}
-	l.updateColumns()
-	l.order.sort(l.visible)
-	if current != nil {
-		if i := slices.IndexFunc(l.visible, func(e *Entry) bool { return e.key() == current.key() }); i >= 0 {
-			l.cursor = i
-		}
-	}
-	l.cursor = max(0, min(l.cursor, len(l.visible)-1))
-}
-
-func (l *list) current() *Entry {
-	if l.cursor < 0 || l.cursor >= len(l.visible) {
-		return nil
-	}
-	return l.visible[l.cursor]
-}
-
-// updateColumns sets the names and widths of the RUN and MODEL columns. It hides a column in
-// which all values are equal. The name of a run is its path relative to the common parent of all
-// runs. For a file outside of runs, its folder stands for the run.
-func (l *list) updateColumns() {
-	dirs, models := map[string]int{}, map[string]int{}
-	parent := ""
-	for _, e := range l.entries {
-		dir := e.Run
-		if dir == "" {
-			dir = filepath.Dir(e.Path)
-		}
-		if parent == "" {
-			parent = filepath.Dir(dir)
-		}
-		for !isWithin(parent, dir) && parent != filepath.Dir(parent) {
-			parent = filepath.Dir(parent)
-		}
-		dirs[dir]++
-		models[e.Model]++
-	}
-	l.columnWidths, l.runNames = map[SortField]int{}, map[*Entry]string{}
-	for _, e := range l.entries {
-		dir := e.Run
-		if dir == "" {
-			dir = filepath.Dir(e.Path)
-		}
-		if rel, err := filepath.Rel(parent, dir); err == nil {
-			dir = rel
-		}
-		l.runNames[e] = dir
-		if len(dirs) > 1 {
-			l.columnWidths["run"] = max(l.columnWidths["run"], terminal.Width(steps.OneLine(dir)))
-		}
-		if len(models) > 1 {
-			l.columnWidths["model"] = max(l.columnWidths["model"], terminal.Width(steps.OneLine(e.Model)))
-		}
-	}
-}
-
-func isWithin(dir, path string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rel)
-}
-
-// column is a column of the list.
-type column struct {
-	header       string
-	field        SortField
-	width        int
-	rightAligned bool
-	text         func(*Entry) string
-}
-
-// maxNameWidth is the maximum width of the RUN and MODEL columns.
-const maxNameWidth = 20
-
-// columns returns the columns for a width: always the name and, of the others in order of
-// importance, each one that still fits.
-func (l *list) columns(width int) []column {
-	candidates := []column{
-		{"STATUS", "status", 15, false, (*Entry).StatusText},
-		{"VERDICT", "verdict", 11, false, func(e *Entry) string { return strings.ReplaceAll(e.Verdict, "_", " ") }},
-		{"STEPS", "steps", 5, true, func(e *Entry) string { return numberText(e, "steps", strconv.Itoa(e.Steps)) }},
-		{"COST", "cost", 7, true, costText},
-		{"TIME", "time", 7, true, func(e *Entry) string { return numberText(e, "time", unit.Duration(e.Duration)) }},
-		{"TOKENS", "tokens", 6, true, tokensText},
-		{"FLAGS", "flags", 40, false, (*Entry).flagText},
-	}
-	const minIDWidth, gap = 24, 2
-	if n := l.columnWidths["model"]; n > 0 {
-		nameText := func(e *Entry) string { return e.Model }
-		candidates = slices.Insert(candidates, 4, column{"MODEL", "model", max(5, min(n, maxNameWidth)), false, nameText})
-	}
-	if n := l.columnWidths["run"]; n > 0 {
-		nameText := func(e *Entry) string { return l.runNames[e] }
-		candidates = slices.Insert(candidates, 0, column{"RUN", "run", max(3, min(n, maxNameWidth)), false, nameText})
-	}
-	remaining := width - minIDWidth - 1
-	var cols []column
-	for _, c := range candidates {
-		if c.field == "flags" {
-			c.width = min(c.width, max(6, remaining-gap))
-		}
-		if remaining >= c.width+gap {
-			cols, remaining = append(cols, c), remaining-c.width-gap
-		}
-	}
-	id := column{"INSTANCE", "id", minIDWidth + max(0, remaining), false, l.displayName}
-	return append([]column{id}, cols...)
-}
-
-// displayName returns the name of an entry. In a run, it adds the attempt number if the list
-// includes superseded attempts, or if several visible entries have this name.
-func (l *list) displayName(e *Entry) string {
-	if (l.allAttempts || l.nameCounts[e.Run+"\x00"+e.Name()] > 1) && e.Attempt > 0 && e.Run != "" {
-		return e.Name() + " attempt " + strconv.Itoa(e.Attempt)
-	}
-	return e.Name()
-}
-
-func numberText(e *Entry, f SortField, text string) string {
-	if n, known, _ := f.numberValue(e); known && (n != 0 || f == "steps") {
-		return text
-	}
-	return ""
-}
-
-func tokensText(e *Entry) string { return numberText(e, "tokens", unit.Count(e.Tokens)) }
-
-func costText(e *Entry) string {
+// coloured colours the text of a cell.
+func (e *Entry) coloured(field SortField, text string) string {
 	switch {
-	case e.State == Broken:
-		return ""
-	case e.Cost == nil:
-		return "?"
-	case *e.Cost == 0:
-		return "-"
+	case field == "verdict" && e.Verdict != "":
+		return steps.Coloured(steps.VerdictColour(verdicts.Class(e.Verdict)), text)
+	case field == "status" && e.State == Ended:
+		return steps.Coloured(steps.ClassColour(e.Class), text)
+	case field == "status":
+		return steps.Coloured(map[State]ansi.Color{Running: ansi.Cyan, Broken: ansi.Red, Stopped: ansi.Yellow}[e.State], text)
+	case !e.Selected:
+		return steps.Faint(text)
 	}
-	return unit.Money(float64(*e.Cost))
-}
-
-// header returns the header line; an arrow marks the sort column.
-func (l *list) header(cols []column) string {
-	parts := make([]string, len(cols))
-	for i, c := range cols {
-		text := c.header
-		if c.field == cmp.Or(l.order.By, "id") {
-			text += map[bool]string{false: "↑", true: "↓"}[l.order.Desc]
-		}
-		parts[i] = c.fit(text)
-	}
-	return " " + strings.Join(parts, "  ")
-}
-
-func (c column) fit(text string) string {
-	if c.rightAligned {
-		return terminal.PadLeft(text, c.width)
-	}
-	return terminal.PadRight(text, c.width)
-}
-
-// row renders an entry. The current entry is shown in reverse video, the others in colours.
-func (l *list) row(e *Entry, cols []column, current bool) string {
-	parts := make([]string, len(cols))
-	for i, c := range cols {
-		text := c.fit(steps.OneLine(c.text(e)))
-		switch {
-		case current:
-		case c.field == "status":
-			text = steps.Coloured(e.colour(), text)
-		case c.field == "verdict" && e.Verdict != "":
-			text = steps.Coloured(steps.VerdictColour(verdicts.Class(e.Verdict)), text)
-		case !e.Selected:
-			text = steps.Faint(text)
-		}
-		parts[i] = text
-	}
-	line := " " + strings.Join(parts, "  ")
-	if current {
-		return reversed(line)
-	}
-	return line
+	return text
 }
 
 // summary returns the line above the list: the number of entries, the states of the walk and the
 // run, and the number of read errors.
 func (l *list) summary() string {
-	shown, total := len(l.visible), 0
-	for _, e := range l.entries {
-		if e.Selected || l.allAttempts {
+	total := 0
+	for _, e := range l.found.entries {
+		if e.Selected || l.AllAttempts {
 			total++
 		}
 	}
 	counts := text.Count(total, "trajectory")
-	if shown != total {
+	if shown := len(l.visible); shown != total {
 		counts = fmt.Sprintf("%d of %s", shown, counts)
 	}
-	if hidden := len(l.entries) - total; hidden > 0 {
+	if hidden := len(l.found.entries) - total; hidden > 0 {
 		counts += " (a: " + text.Count(hidden, "more attempt") + ")"
 	}
-	var parts []string
-	if l.walking && l.files > 0 {
-		parts = append(parts, text.Count(l.files, "file")+" scanned ...")
+	if l.walking && l.found.files > 0 {
+		counts += " · " + text.Count(l.found.files, "file") + " scanned ..."
 	}
-	if l.running {
-		parts = append(parts, "run in progress")
+	if l.found.running {
+		counts += " · run in progress"
 	}
-	if n := len(l.problems); n > 0 {
-		parts = append(parts, text.Count(n, "read error"))
+	if l.FilterText != "" {
+		counts += " · filter: " + l.FilterText
 	}
-	return strings.Join(append([]string{counts}, parts...), " · ")
+	if n := len(l.found.problems); n > 0 {
+		counts += " · " + text.Count(n, "read error") + ": " + l.found.problems[0]
+	}
+	return counts
 }
 
-// colour returns the colour of an entry's status.
-func (e *Entry) colour() ansi.Color {
-	switch e.State {
-	case Running:
-		return ansi.Cyan
-	case Broken:
-		return ansi.Red
-	case Stopped:
-		return ansi.Yellow
+// emptyText explains why the list is empty.
+func (l *list) emptyText() string {
+	switch {
+	case l.walkError != nil:
+		return steps.OneLine(l.walkError.Error())
+	case l.walking:
+		return "looking for trajectories ..."
+	case l.FilterText != "":
+		return "no match; Esc removes the filter"
 	}
-	return steps.ClassColour(e.Class)
+	return "no trajectories found: their files end in .json, .jsonl or .traj"
 }
-
-func reversed(s string) string { return ansi.NewStyle().Reverse(true).Styled(s) }

@@ -16,7 +16,7 @@ const childEnv = "MINI_INSPECT_CHILD"
 func TestMain(m *testing.M) {
 	if path := os.Getenv(childEnv); path != "" {
 		time.AfterFunc(3*deadline, func() { os.Exit(3) }) // in case a test does not stop it
-		err := Run(context.Background(), Config{Path: path, Terminal: os.Stdout})
+		err := Run(context.Background(), Options{Path: path, Terminal: os.Stdout})
 		fmt.Println("given back:", err, goleak.Find())
 		return
 	}

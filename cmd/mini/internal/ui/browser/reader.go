@@ -3,10 +3,11 @@ package browser
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"unicode"
 
+	"charm.land/bubbles/v2/key"
+	"charm.land/bubbles/v2/viewport"
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
@@ -15,153 +16,134 @@ import (
 	"github.com/minibench/mini/trajectories/timeline"
 )
 
-// readerMode says what is shown of a trajectory.
-type readerMode int
-
-const (
-	modeSteps readerMode = iota
-	modePatch
-	modeLog
-)
-
 // reader shows one trajectory, one step at a time.
 type reader struct {
 	entry      *Entry
 	trajectory *Trajectory // nil until it has been read
-	err        error
 	pages      []*timeline.Step
 	page       int
-	mode       readerMode
-	extraItems []*timeline.Item // the patch or the log
-	lines      []steps.Line     // the rendered page
-	top        int              // first visible line
-	width      int
-	height     int // number of visible lines
+	extra      *timeline.Step // the patch or the log if it is shown instead of the page
+	lines      []steps.Line   // what is shown, rendered
+	view       viewport.Model // shows lines
 
 	reasoning  bool
 	unfolded   bool // long outputs are shown completely
-	follow     bool // show appended steps
 	searchText string
 	match      int // line of the last match; -1 if none
 }
 
+// Names of extra pages.
+const (
+	patchPage = "patch"
+	logPage   = "test log"
+)
+
 // folds limits how many lines of an output are shown.
 var folds = map[timeline.Kind]steps.Fold{timeline.Output: {Head: 200, Tail: 200}}
 
-// reset renders the page and scrolls to its top.
-func (r *reader) reset() {
-	r.top = 0
+func newReader(e *Entry, reasoning bool, searchText string) *reader {
+	r := &reader{entry: e, reasoning: reasoning, searchText: searchText, match: -1, view: viewport.New()}
+	r.view.KeyMap = viewport.KeyMap{
+		PageDown: bind("pgdown space"), PageUp: bind("pgup"),
+		Down: bind("ctrl+e shift+down"), Up: bind("ctrl+y shift+up"),
+		HalfPageDown: key.NewBinding(), HalfPageUp: key.NewBinding(), Left: key.NewBinding(), Right: key.NewBinding(),
+	}
+	return r
+}
+
+// resize sets the size of the page.
+func (r *reader) resize(width, height int) {
+	r.view.SetWidth(width)
+	r.view.SetHeight(height)
 	r.layout()
 }
 
 // layout renders the page. It keeps the scroll position if the page is long enough.
 func (r *reader) layout() {
 	r.lines, r.match = nil, -1
-	if r.trajectory == nil {
-		return
+	if r.trajectory != nil {
+		renderer := steps.Renderer{
+			Width: max(4, r.view.Width()-1), Labels: true, Reasoning: r.reasoning, Highlight: highlighter(r.searchText),
+		}
+		if !r.unfolded {
+			renderer.Fold = folds
+		}
+		r.lines = renderer.Step(r.step())
 	}
-	renderer := steps.Renderer{
-		Width: max(4, r.width), Labels: true, Reasoning: r.reasoning, Highlight: highlighter(r.searchText),
+	content := make([]string, len(r.lines))
+	for i, line := range r.lines {
+		content[i] = " " + line.Text
 	}
-	if !r.unfolded {
-		renderer.Fold = folds
-	}
-	r.lines = renderer.Step(r.currentStep())
-	r.scroll(0)
+	r.view.SetContentLines(content)
 }
 
-// currentStep returns the visible step, or the patch or log as a step.
-func (r *reader) currentStep() *timeline.Step {
-	if r.mode != modeSteps {
-		return &timeline.Step{Items: r.extraItems}
+// step returns the visible step, patch or log; nil before the trajectory has been read.
+func (r *reader) step() *timeline.Step {
+	if r.extra != nil || r.trajectory == nil {
+		return r.extra
 	}
 	return r.pages[r.page]
 }
 
-// scroll scrolls by a number of lines within the page.
-func (r *reader) scroll(delta int) {
-	r.top = max(0, min(r.top+delta, r.maxTop()))
+// show shows an extra page or, if extra is nil, a step. It clamps the number of the page to those
+// that exist.
+func (r *reader) show(page int, extra *timeline.Step) {
+	r.page, r.extra = max(0, min(page, len(r.pages)-1)), extra
+	r.layout()
+	r.view.GotoTop()
 }
 
-// maxTop returns the maximum of top, at which the end of the page is visible.
-func (r *reader) maxTop() int { return max(0, len(r.lines)-r.height) }
-
-// gotoPage shows a page. It clamps the number to the pages that exist.
-func (r *reader) gotoPage(page int) {
-	r.page, r.mode = max(0, min(page, len(r.pages)-1)), modeSteps
-	r.reset()
+// isFollowing reports whether steps that are appended to the trajectory are shown.
+func (r *reader) isFollowing() bool {
+	return r.trajectory != nil && r.trajectory.Outcome == nil && r.page == len(r.pages)-1
 }
-
-func (r *reader) isLastPage() bool { return r.page == len(r.pages)-1 }
 
 // setTrajectory shows the first page of a trajectory, or replaces the trajectory with a newer
-// version. After that the reader stays on its page, or goes to the end if it shows the steps and
-// the user follows the attempt or sees the end.
+// version. After that the reader stays on its page, or goes to the end if the user sees the end.
 func (r *reader) setTrajectory(t *Trajectory) {
-	first, atEnd := r.trajectory == nil, r.follow || r.isLastPage() && r.top == r.maxTop()
-	r.trajectory, r.err, r.pages = t, nil, t.AllSteps()
-	if first {
-		r.gotoPage(0)
-		return
-	}
-	r.page = min(r.page, len(r.pages)-1)
-	if r.mode == modePatch {
-		r.extraItems = patchItems(t)
-	}
-	if r.mode == modeSteps && atEnd {
-		r.page = len(r.pages) - 1
+	isFirst, isAtEnd := r.trajectory == nil, r.page == len(r.pages)-1 && r.view.AtBottom()
+	r.trajectory, r.pages = t, t.AllSteps()
+	switch {
+	case isFirst:
+		r.show(0, nil)
+	case isAtEnd && r.extra == nil:
+		r.show(len(r.pages)-1, nil)
+		r.view.GotoBottom()
+	default:
+		if r.page = min(r.page, len(r.pages)-1); r.extra != nil && r.extra.Name == patchPage {
+			r.extra.Items = patchItems(r.entry, t)
+		}
 		r.layout()
-		r.top = r.maxTop()
-		return
 	}
-	r.layout()
 }
 
 // patchItems returns a note about the origin of a trajectory's patch, and the patch.
-func patchItems(t *Trajectory) []*timeline.Item {
-	text, from := t.Patch()
-	return []*timeline.Item{noteItem(from), {Kind: timeline.Patch, Text: text}}
+func patchItems(_ *Entry, t *Trajectory) []*timeline.Item {
+	patch, source := t.Patch()
+	return []*timeline.Item{{Kind: timeline.Note, Text: source}, {Kind: timeline.Patch, Text: patch}}
 }
 
 // title returns the two header lines: the name and status of the attempt, and the name and
-// statistics of the page.
-func (r *reader) title() (name, subtitle string) {
-	e := r.entry
-	name = steps.OneLine(e.Name())
-	if e.Attempt > 1 || !e.Selected {
-		name += fmt.Sprintf(" attempt %d", e.Attempt)
-	}
-	for _, word := range []string{e.StatusText(), e.Verdict} {
+// statistics of a step.
+func (r *reader) title(s *timeline.Step) (name, subtitle string) {
+	words := []string{r.entry.title(r.entry.Attempt > 1 || !r.entry.Selected)}
+	for _, word := range []string{r.entry.StatusText(), r.entry.Verdict} {
 		if word != "" {
-			name += " · " + steps.OneLine(strings.ReplaceAll(word, "_", " "))
+			words = append(words, strings.ReplaceAll(word, "_", " "))
 		}
 	}
+	name = steps.OneLine(strings.Join(words, " · "))
 	switch {
-	case r.err != nil:
-		return name, ""
 	case r.trajectory == nil:
 		return name, "reading ..."
-	case r.mode == modePatch:
-		return name, "patch"
-	case r.mode == modeLog:
-		return name, "test log"
-	}
-	s := r.pages[r.page]
-	switch s.Name {
-	case timeline.EndStep:
-		subtitle = s.Name
-	case timeline.PromptsStep:
+	case s.Name == timeline.PromptsStep:
 		subtitle = s.Name + " · " + text.Count(r.trajectory.ReplyCount(), "step")
+	case s.Name != "":
+		subtitle = s.Name
 	default:
 		subtitle = fmt.Sprintf("step %d/%d", s.Number, r.trajectory.ReplyCount())
 	}
 	return name, steps.OneLine(strings.Join(append([]string{subtitle}, r.trajectory.StepStats(s)...), " · "))
-}
-
-// hasHiddenReasoning reports whether the page has reasoning that is not shown.
-func (r *reader) hasHiddenReasoning() bool {
-	isReasoning := func(item *timeline.Item) bool { return item.Kind == timeline.Reasoning }
-	return !r.reasoning && r.trajectory != nil && slices.ContainsFunc(r.currentStep().Items, isReasoning)
 }
 
 // findNext goes to the next line that contains the search text or, if direction is -1, to the
@@ -170,51 +152,41 @@ func (r *reader) hasHiddenReasoning() bool {
 // match.
 func (r *reader) findNext(direction int) bool {
 	matches := query.TextMatcher(r.searchText)
-	oldPage, oldTop, lastMatch := r.page, r.top, r.match
 	if !r.unfolded || !r.reasoning {
-		r.unfolded, r.reasoning, lastMatch = true, true, -1
+		r.unfolded, r.reasoning = true, true
 		r.layout()
 	}
-	line := r.top - 1
-	if direction < 0 {
-		line = r.top + 1
+	oldPage, top, pages := r.page, r.view.YOffset(), len(r.pages)
+	isVisible := func(line int) bool { return line >= r.view.YOffset() && line < r.view.YOffset()+r.view.Height() }
+	line := r.match
+	if !isVisible(line) {
+		line = top - direction
 	}
-	if r.top <= lastMatch && lastMatch < r.top+r.height {
-		line = lastMatch
+	if r.extra != nil {
+		pages = 1
 	}
-	for visited := 0; ; visited++ {
+	for range pages + 1 { // the first page is searched twice
 		for i := line + direction; i >= 0 && i < len(r.lines); i += direction {
 			if matches(r.lines[i].Source) {
-				r.match = i
-				if i < r.top || i >= r.top+r.height {
-					r.top = i - 2
-					r.scroll(0)
+				if r.match = i; !isVisible(i) {
+					r.view.SetYOffset(i - 2)
 				}
 				return true
 			}
 		}
-		pages := len(r.pages)
-		if r.mode != modeSteps {
-			pages = 1
-		}
-		if visited == pages { // all pages were searched, the first one twice
-			break
-		}
-		if pages > 1 {
-			r.page = (r.page + direction + pages) % pages
-			r.lines, r.top = nil, 0
-			if r.pages[r.page].Contains(matches) {
-				r.layout()
+		if r.extra == nil {
+			r.page, r.lines = (r.page+direction+pages)%pages, nil
+			if r.step().Contains(matches) {
+				r.show(r.page, nil)
 			}
 		}
 		if line = -1; direction < 0 {
 			line = len(r.lines)
-			r.top = r.maxTop()
 		}
 	}
 	r.page = oldPage
 	r.layout()
-	r.top = min(oldTop, r.maxTop())
+	r.view.SetYOffset(top)
 	return false
 }
 
@@ -231,19 +203,8 @@ func highlighter(text string) func(string) string {
 	re := regexp.MustCompile(pattern)
 	return func(line string) string {
 		if plain := ansi.Strip(line); re.MatchString(plain) {
-			return re.ReplaceAllStringFunc(plain, reversed)
+			return re.ReplaceAllStringFunc(plain, func(s string) string { return ansi.NewStyle().Reverse(true).Styled(s) })
 		}
 		return line
 	}
-}
-
-// gotoFailed goes to the next or previous step with an error. It returns false if there is none.
-func (r *reader) gotoFailed(direction int) bool {
-	for i := r.page + direction; i >= 0 && i < len(r.pages); i += direction {
-		if r.pages[i].Failed {
-			r.gotoPage(i)
-			return true
-		}
-	}
-	return false
 }

@@ -33,7 +33,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-func printText(t *testing.T, p PrintOptions) string {
+func printText(t *testing.T, p Options) string {
 	t.Helper()
 	var b bytes.Buffer
 	if _, err := Print(t.Context(), &b, p); err != nil {
@@ -48,7 +48,7 @@ func TestFilesWithSeveralTrajectories(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rows.jsonl")
 	write(t, path, "{\"a\":1}\n{\"b\":1}\n{\"c\":1}\n")
 	var b bytes.Buffer
-	_, err := Print(t.Context(), &b, PrintOptions{Path: path})
+	_, err := Print(t.Context(), &b, Options{Path: path})
 	if notFound, ok := errors.AsType[*NotFoundError](err); !ok || !strings.Contains(notFound.Reason, "line 1: not a trajectory") || b.Len() > 0 {
 		t.Errorf("%v, and printed %q", err, b.String())
 	}
@@ -103,10 +103,10 @@ func TestVerdictAndLog(t *testing.T) {
 func TestPrintGolden(t *testing.T) {
 	t.Setenv("TZ", "UTC")
 	dir := run(t)
-	list := printText(t, PrintOptions{Path: dir})
+	list := printText(t, Options{Path: dir})
 	golden(t, "list.txt", regexp.MustCompile(` [ \d]\d?ms`).ReplaceAllString(list, "  1ms")) // of the journal that has just been written
 	file := filepath.Join(dir, "b-3", "attempts", "1", "journal.jsonl")
-	text := printText(t, PrintOptions{Path: file, Reasoning: true})
+	text := printText(t, Options{Path: file, Reasoning: true})
 	for _, line := range strings.Split(text, "\n") { // the times of day vary
 		if i := strings.LastIndex(line, " · "); i > 0 && strings.Count(line[i:], ":") == 2 {
 			text = strings.Replace(text, line, line[:i]+" · TIME", 1)
@@ -114,12 +114,12 @@ func TestPrintGolden(t *testing.T) {
 	}
 	golden(t, "trajectory.txt", text)
 	two := 2
-	if got := printText(t, PrintOptions{Path: file, Step: &two}); !strings.Contains(got, "no command") || strings.Contains(got, "I try.") {
+	if got := printText(t, Options{Path: file, Step: &two}); !strings.Contains(got, "no command") || strings.Contains(got, "I try.") {
 		t.Errorf("step 2 is %q", got)
 	}
 	nine := 9
 	var notFound *NotFoundError
-	if _, err := Print(t.Context(), &bytes.Buffer{}, PrintOptions{Path: file, Step: &nine}); !errors.As(err, &notFound) {
+	if _, err := Print(t.Context(), &bytes.Buffer{}, Options{Path: file, Step: &nine}); !errors.As(err, &notFound) {
 		t.Errorf("step 9: %v", err)
 	}
 }
@@ -139,7 +139,7 @@ func TestFolder(t *testing.T) {
 	m := browse(t, top, 140, 30)
 	has(t, m, "7 trajectories", "a-1", "b-3", "x-1", "LimitsExceeded", "$1.50", "torn", "invalid or truncated JSON")
 	entries := map[string]*Entry{}
-	for _, e := range m.list.entries {
+	for _, e := range m.list.found.entries {
 		entries[fmt.Sprint(filepath.Base(e.Path), e.Row)] = e
 	}
 	tr, err := OpenTrajectory(entries["list.jsonl2"])
@@ -173,11 +173,11 @@ func TestPartsOfRun(t *testing.T) {
 			t.Errorf("%s has %s, want %s", path, got, want)
 		}
 	}
-	if _, err := OpenSource(filepath.Join(dir, "nowhere")); err == nil {
+	if _, err := Print(t.Context(), &bytes.Buffer{}, Options{Path: filepath.Join(dir, "nowhere")}); err == nil {
 		t.Error("a missing path is opened")
 	}
 	var notFound *NotFoundError
-	if _, err := Print(t.Context(), &bytes.Buffer{}, PrintOptions{Path: t.TempDir()}); !errors.As(err, &notFound) {
+	if _, err := Print(t.Context(), &bytes.Buffer{}, Options{Path: t.TempDir()}); !errors.As(err, &notFound) {
 		t.Errorf("an empty folder: %v", err)
 	}
 }

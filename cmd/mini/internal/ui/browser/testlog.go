@@ -1,8 +1,6 @@
 package browser
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -12,6 +10,7 @@ import (
 	"github.com/minibench/mini/internal/rootdir"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/unit"
+	"github.com/minibench/mini/runner/grade"
 	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories/timeline"
@@ -20,68 +19,53 @@ import (
 // maxLog is the maximum size of the part that is read at the end of a log, in bytes.
 const maxLog = 2 << 20
 
-func noteItem(text string) *timeline.Item { return &timeline.Item{Kind: timeline.Note, Text: text} }
-
-func problemItem(text string) *timeline.Item {
-	return &timeline.Item{Kind: timeline.Problem, Text: text}
-}
-
-// testLog returns the items of the log page: the newest verdict on a trajectory's submission (or,
-// if it has none, on another submission of its repetition), the failed tests and the end of the
-// log. If there is no log, an item says why.
-func testLog(t *Trajectory) []*timeline.Item {
-	run := t.Entry.Run
-	if run == "" {
-		return []*timeline.Item{noteItem("no test log: the file is not in a run of mini; " +
-			"import it with mini import and evaluate it with mini eval -p RUN")}
+// testLog returns the items of the log page: the newest verdict on a submission (or, if it has
+// none, on another submission of its repetition), the failed tests and the end of the log. If there
+// is no log, an item says why.
+func testLog(e *Entry, t *Trajectory) (items []*timeline.Item) {
+	add := func(kind timeline.Kind, format string, args ...any) []*timeline.Item {
+		items = append(items, &timeline.Item{Kind: kind, Text: fmt.Sprintf(format, args...)})
+		return items
+	}
+	if e.Run == "" {
+		return add(timeline.Note, "no test log: the file is not in a run of mini; "+
+			"import it with mini import and evaluate it with mini eval -p RUN")
 	}
 	if t.Outcome == nil || !t.Outcome.Class.IsResult() {
-		return []*timeline.Item{noteItem("no test log: there is no submission")}
+		return add(timeline.Note, "no test log: there is no submission")
 	}
-	recorded, err := verdicts.Read(run)
+	recorded, err := verdicts.Read(e.Run)
 	if err != nil {
-		return []*timeline.Item{problemItem(err.Error())}
+		return add(timeline.Problem, "%v", err)
 	}
-	sum := sha256.Sum256(t.Outcome.Submission)
-	patchSHA256 := hex.EncodeToString(sum[:])
-	sameInstance := func(v verdicts.Verdict) bool { return v.Instance == t.Entry.ID && v.Model == t.Header.ModelName }
-	v := newestVerdict(recorded.Verdicts, func(v verdicts.Verdict) bool {
-		return sameInstance(v) && v.Basis.PatchSHA256 == patchSHA256
-	})
-	var items []*timeline.Item
-	if v == nil {
-		repetition := max(1, t.Header.Repetition)
-		v = newestVerdict(recorded.Verdicts, func(v verdicts.Verdict) bool {
-			return sameInstance(v) && max(1, v.Repetition) == repetition
-		})
-		if v == nil {
-			text := "no test log: the submission has not been evaluated; run mini eval -p " + run
-			return []*timeline.Item{noteItem(text)}
+	index := recorded.Index()
+	v := index.Find(e.ID, e.Repetition, len(t.Outcome.Submission), "")
+	for _, other := range index.Newest() {
+		if v == nil && other.Instance == e.ID && max(1, other.Repetition) == max(1, e.Repetition) {
+			v = &other
+			add(timeline.Problem, "this verdict is for an earlier submission of the instance")
 		}
-		items = append(items, problemItem("this verdict is for an earlier submission of the instance"))
 	}
-	verdictItem := noteItem("verdict: " + string(v.Class))
-	if v.Reason != "" {
-		verdictItem.Text += ", " + v.Reason
+	if v == nil {
+		return add(timeline.Note, "no test log: the submission has not been evaluated; run mini eval -p %s", e.Run)
 	}
-	if v.Class != verdicts.Resolved {
-		verdictItem.Kind = timeline.Problem
+	kind := timeline.Problem
+	if v.Class == verdicts.Resolved {
+		kind = timeline.Note
 	}
+	add(kind, "%s", strings.TrimSuffix("verdict: "+string(v.Class)+", "+v.Reason, ", "))
 	dir := ""
 	for _, r := range v.Runs {
 		if r.Purpose == verdicts.ForVerdict {
 			dir = r.Dir
 		}
 	}
-	items = append(append(items, verdictItem), failedTests(run, dir, t.Entry.ID)...)
-	return append(items, logItems(run, dir)...)
-}
-
-// failedTests returns items that list the first failed tests of an evaluation.
-func failedTests(run, dir, id string) (items []*timeline.Item) {
-	tests, err := verdicts.ReadFailedTests(run, dir, id)
+	if dir == "" || !filepath.IsLocal(filepath.FromSlash(dir)) {
+		return add(timeline.Note, "no test log: no tests were run for this verdict")
+	}
+	tests, err := verdicts.ReadFailedTests(e.Run, dir, e.ID)
 	if err != nil {
-		items = append(items, noteItem(err.Error()))
+		add(timeline.Note, "%v", err)
 	}
 	for _, l := range report.FailedLists(tests) {
 		line := l.Head
@@ -89,32 +73,23 @@ func failedTests(run, dir, id string) (items []*timeline.Item) {
 			line += "\n  " + text.Printable(name)
 		}
 		if l.More > 0 {
-			line += fmt.Sprintf("\n  ... and %d more; mini report %s -i %s --json lists all", l.More, run, id)
+			line += fmt.Sprintf("\n  ... and %d more; mini report %s -i %s --json lists all", l.More, e.Run, e.ID)
 		}
-		items = append(items, problemItem(line))
+		add(timeline.Problem, "%s", line)
 	}
-	return items
-}
-
-// logItems returns the end of the log in a folder of the run.
-func logItems(run, dir string) []*timeline.Item {
-	if dir == "" || !filepath.IsLocal(filepath.FromSlash(dir)) {
-		return []*timeline.Item{noteItem("no test log: no tests were run for this verdict")}
-	}
-	path := filepath.Join(run, filepath.FromSlash(dir), "test_output.txt")
-	text, omitted, err := readTail(path)
+	path := grade.FilesIn(filepath.Join(e.Run, filepath.FromSlash(dir))).TestOutput
+	log, omitted, err := readTail(path)
 	if err != nil {
-		return []*timeline.Item{noteItem("no test log: " + err.Error())}
+		return add(timeline.Note, "no test log: %v", err)
 	}
-	items := []*timeline.Item{noteItem(path)}
+	add(timeline.Note, "%s", path)
 	if omitted > 0 {
-		items = append(items, noteItem(fmt.Sprintf("... the first %s bytes are omitted", unit.Count(omitted))))
+		add(timeline.Note, "... the first %s bytes are omitted", unit.Count(omitted))
 	}
-	return append(items, &timeline.Item{Kind: timeline.Output, Label: "test log", Text: text})
+	return append(items, &timeline.Item{Kind: timeline.Output, Label: logPage, Text: log})
 }
 
-// readTail returns the end of a regular file, from the start of a line if there is one, and the
-// number of bytes before it.
+// readTail returns the end of a regular file, and the number of bytes before it.
 func readTail(path string) (text string, omitted int64, err error) {
 	f, err := rootdir.OpenRegular(path, syscall.O_NOFOLLOW)
 	if err != nil {
@@ -127,10 +102,5 @@ func readTail(path string) (text string, omitted int64, err error) {
 	}
 	omitted = max(0, info.Size()-maxLog)
 	data, err := io.ReadAll(io.NewSectionReader(f, omitted, maxLog))
-	if omitted > 0 {
-		if _, complete, ok := strings.Cut(string(data), "\n"); ok {
-			return complete, omitted + int64(len(data)-len(complete)), err
-		}
-	}
 	return string(data), omitted, err
 }

@@ -1,7 +1,6 @@
 package browser
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -19,28 +18,24 @@ func TestUntrustedTrajectory(t *testing.T) {
 	for _, a := range attacktest.Attacks() {
 		t.Run(a.Name, func(t *testing.T) {
 			e := &Entry{ID: a.Text, Path: "x", Status: a.Text, State: Ended, Verdict: a.Text, Flags: []string{a.Text}, Selected: true}
-			tr := &Trajectory{Timeline: uniformTimeline(t, a.Text), Entry: e}
+			tr := &Trajectory{Timeline: uniformTimeline(t, a.Text)}
 			m := newTestBrowser(t, 80, 24)
-			m.list.add(Batch{Entries: []*Entry{e, {ID: "b", State: Broken, Problem: a.Text, Selected: true, Path: "b"}}, Notes: []string{a.Text}})
+			m.list.found = listing{entries: []*Entry{e, {ID: "b", State: Broken, Problem: a.Text, Selected: true, Path: "b"}}, problems: []string{a.Text}}
+			m.list.update()
 			checkSanitized(t, m)
-			m.reasoning = true
+			m.list.Reasoning = true
 			m.open(e)
 			m.handleOpened(openedMsg{entry: e, trajectory: tr})
 			for i := range m.reader.pages {
-				m.reader.gotoPage(i)
+				m.reader.show(i, nil)
 				checkSanitized(t, m)
 			}
-			m.showExtra(modePatch, patchItems(tr))
+			m.reader.toggle(patchPage, patchItems)
 			checkSanitized(t, m)
-			m.setHint(true, "%s", a.Text)
+			m.fail("%s", a.Text)
 			checkSanitized(t, m)
-			var out bytes.Buffer
-			for _, step := range tr.AllSteps() {
-				if err := writeStep(&out, "t", step, true, true); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if bad := attacktest.FindControl(out.String(), attacktest.LineEnds|attacktest.Colours); bad != "" {
+			out := m.reader.text(tr.AllSteps(), true)
+			if bad := attacktest.FindControl(out, attacktest.LineEnds|attacktest.Colours); bad != "" {
 				t.Errorf("the printed text controls the terminal: %s", bad)
 			}
 		})

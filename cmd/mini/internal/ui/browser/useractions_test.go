@@ -66,7 +66,7 @@ func withUserActions(t *testing.T) string {
 // The user's messages, commands and decisions appear once, in order.
 func TestUserActions(t *testing.T) {
 	path := withUserActions(t)
-	text := printText(t, PrintOptions{Path: path})
+	text := printText(t, Options{Path: path})
 	at := 0
 	for _, want := range []string{
 		"=== step 1/3", "$ ls", "decision: allow, by user; after ask, by rule lists", ": it lists\n",

@@ -2,6 +2,8 @@ package browser
 
 import (
 	"context"
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,7 +20,7 @@ import (
 // newTestBrowser returns a browser of an empty source. The test runs its commands with drive.
 func newTestBrowser(t *testing.T, w, h int) *browser {
 	t.Helper()
-	m := &browser{list: newList(), source: &Source{path: "somewhere", cache: map[string]cachedFile{}}}
+	m := &browser{list: newList(Options{Path: "somewhere"})}
 	ctx, cancel := context.WithCancel(t.Context())
 	m.ctx, m.send = ctx, func(msg tea.Msg) { m.Update(msg) }
 	t.Cleanup(cancel)
@@ -143,11 +145,7 @@ func write(t testing.TB, path, text string) {
 func browse(t *testing.T, path string, w, h int) *browser {
 	t.Helper()
 	m := newTestBrowser(t, w, h)
-	src, err := OpenSource(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m.source = src
+	m.list.Path = path
 	drive(m, m.walk())
 	return m
 }
@@ -176,7 +174,7 @@ func TestListKeys(t *testing.T) {
 	has(t, m, "3 trajectories", "a-1", "unresolved", "$0.75", "1m01s", "not ended", "1/3")
 	press(m, "j")
 	has(t, m, "2/3")
-	press(m, "s", "s", "s") // id, status, verdict, cost
+	press(m, "s", "s", "s", "s") // id, status, verdict, steps, cost
 	has(t, m, "COST↓")
 	press(m, "S")
 	has(t, m, "COST↑")
@@ -187,6 +185,8 @@ func TestListKeys(t *testing.T) {
 	enterText(m, "f", "colour:x") // stays open because of the error
 	has(t, m, "unknown filter")
 	press(m, "esc", "?")
+	has(t, m, "The list", "Reading")
+	press(m, "j", "j", "j", "j")
 	has(t, m, "Reading", "test log")
 	press(m, "q")
 	has(t, m, "3 trajectories")
@@ -197,6 +197,33 @@ func enterText(m *browser, key, text string) {
 	press(m, key)
 	m.input.SetValue(text)
 	press(m, "enter")
+}
+
+// The cursor is visible after any key, and stays on its row of the screen during a reload.
+func TestCursorIsVisible(t *testing.T) {
+	m := newTestBrowser(t, 80, 20)
+	for i := range 60 {
+		m.list.found.entries = append(m.list.found.entries, &Entry{ID: fmt.Sprintf("x-%02d-", i), Selected: true, State: Ended, Steps: i % 7})
+	}
+	m.list.update()
+	random := rand.New(rand.NewPCG(1, 2))
+	keys := []string{"j", "k", "$", "0", " ", "s", "S", "j", "k", "resize", "set"}
+	for i := range 200 {
+		switch k := keys[random.IntN(len(keys))]; k {
+		case "resize":
+			m.resize(20+random.IntN(80), 5+random.IntN(30))
+		case "set":
+			m.list.setCursor(random.IntN(60))
+		default:
+			press(m, k)
+		}
+		before := m.text()
+		m.list.update()
+		if after := m.text(); after != before || !strings.Contains(after, m.list.current().ID) {
+			t.Fatalf("%d: the cursor is on %s, before and after a reload:\n%s\n%s", i, m.list.current().ID, before, after)
+		}
+		m.list.cursorMoved = true
+	}
 }
 
 func TestFilterByText(t *testing.T) {
@@ -282,7 +309,7 @@ func browseStep(t *testing.T, w, h int, s *timeline.Step) *browser {
 	m := newTestBrowser(t, w, h)
 	e := &Entry{ID: "x", Path: "x", State: Ended}
 	m.open(e)
-	m.handleOpened(openedMsg{entry: e, trajectory: &Trajectory{Timeline: &timeline.Timeline{Steps: []*timeline.Step{s}}, Entry: e}})
+	m.handleOpened(openedMsg{entry: e, trajectory: &Trajectory{Timeline: &timeline.Timeline{Steps: []*timeline.Step{s}}}})
 	return m
 }
 
@@ -302,7 +329,9 @@ func TestMatchIsVisible(t *testing.T) {
 	press(m, "N", "N")
 	has(t, m, "dle 3")
 	press(m, "o")
-	has(t, m, "long outputs are folded")
+	if n := len(m.reader.lines); n > 500 {
+		t.Errorf("a folded output has %d lines", n)
+	}
 }
 
 // A search applies to the visible patch or log.
@@ -329,8 +358,8 @@ func TestShorterFile(t *testing.T) {
 	m := browse(t, filepath.Join(run(t), "a-1"), 100, 24)
 	enterText(m, "/", "patch")
 	press(m, "N") // on the last page
-	has(t, m, "end ")
-	short := &Trajectory{Timeline: timeline.New(&trajectories.Attempt{}), Entry: m.reader.entry}
+	has(t, m, "end · ")
+	short := &Trajectory{Timeline: timeline.New(&trajectories.Attempt{})}
 	m.handleOpened(openedMsg{entry: m.reader.entry, trajectory: short})
 	press(m, "n", "N", "$", "n")
 	has(t, m, "prompts", "not found in this trajectory")
@@ -351,7 +380,7 @@ func TestReloadAndFollow(t *testing.T) {
 	m.Update(tea.WindowSizeMsg{Width: 100, Height: 120}) // the end is visible
 	press(m, "G")
 	write(t, path, string(data))
-	drive(m, m.readTrajectory(m.reader.entry))
+	drive(m, m.readTrajectory(m.reader.entry, nil))
 	has(t, m, "outcome: submitted")
 	press(m, "g", "1", "enter", "R")
 	has(t, m, "step 1/3")
