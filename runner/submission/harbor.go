@@ -115,7 +115,8 @@ func (j *harborJob) writeTrial(in runs.Instance, r runs.Result) error {
 			t.rewards = map[string]float64{"reward": map[bool]float64{true: 1}[v.Class == verdicts.Resolved]}
 		}
 	}
-	t.exception = exceptionOf(r, class, reason)
+	exception, message := exceptionOf(r, class, reason)
+	t.exception = exception
 	result := object{
 		"id": id, "task_name": in.ID, "trial_name": t.name, "trial_uri": "file://" + filepath.ToSlash(dir), "task_id": object{"path": in.ID},
 		"source": filepath.Base(j.run.Manifest.Dataset.Name), "task_checksum": uuid(in.ID), "config": object{"trial_name": t.name, "task": object{"path": in.ID}},
@@ -127,7 +128,6 @@ func (j *harborJob) writeTrial(in runs.Instance, r runs.Result) error {
 		result["verifier_result"] = object{"rewards": t.rewards}
 	}
 	if t.exception != "" {
-		message := cmp.Or(reason, r.Error, r.ExitStatus)
 		result["exception_info"] = object{"exception_type": t.exception, "exception_message": message, "exception_traceback": "", "occurred_at": r.End}
 		if err := writeFile(dir, "exception.txt", []byte(t.exception+": "+message+"\n")); err != nil {
 			return err
@@ -163,22 +163,23 @@ func (j *harborJob) agentInfo() object {
 	return info
 }
 
-// exceptionOf returns the name of Harbor's exception of a trial; "" if there is none.
-func exceptionOf(r runs.Result, class verdicts.Class, reason string) string {
+// exceptionOf returns the name and the message of Harbor's exception of a trial; "" if there is none. reason is that of
+// the verdict.
+func exceptionOf(r runs.Result, class verdicts.Class, reason string) (exception, message string) {
 	name, _, _ := strings.Cut(reason, ":")
 	switch {
 	case class == verdicts.TimedOut:
-		return "VerifierTimeoutError"
+		return "VerifierTimeoutError", cmp.Or(reason, string(class))
 	case class == verdicts.Error && strings.HasSuffix(name, "Error") && !strings.Contains(name, " "):
-		return name
+		return name, reason
 	case r.ExitStatus == "TimeExceeded":
-		return "AgentTimeoutError"
+		return "AgentTimeoutError", cmp.Or(r.Error, r.ExitStatus)
 	case r.ExitStatus == string(model.ContextWindowExceeded):
-		return "ContextLengthExceededError"
+		return "ContextLengthExceededError", cmp.Or(r.Error, r.ExitStatus)
 	case !r.Class.IsResult():
-		return cmp.Or(r.ExitStatus, "Error")
+		return cmp.Or(r.ExitStatus, "Error"), cmp.Or(r.Error, r.ExitStatus)
 	}
-	return ""
+	return "", ""
 }
 
 func writeTrajectory(dir string, t *trajectories.Attempt, verdict string) (err error) {

@@ -65,22 +65,25 @@ func TestAgentResult(t *testing.T) {
 	}
 }
 
+// The message is about the agent or about the tests, as the exception is.
 func TestExceptionOf(t *testing.T) {
+	tooLong := runs.Result{Class: trajectories.Limit, ExitStatus: "ContextWindowExceeded", Error: "too long"}
 	for _, tt := range []struct {
-		r            runs.Result
-		class        verdicts.Class
-		reason, want string
+		r             runs.Result
+		class         verdicts.Class
+		reason        string
+		want, message string
 	}{
-		{runs.Result{Class: trajectories.Submitted, ExitStatus: "Submitted"}, verdicts.Resolved, "", ""},
-		{runs.Result{Class: trajectories.Limit, ExitStatus: "LimitsExceeded"}, "", "", ""},
-		{runs.Result{Class: trajectories.Limit, ExitStatus: "TimeExceeded"}, verdicts.Unresolved, "", "AgentTimeoutError"},
-		{runs.Result{Class: trajectories.Limit, ExitStatus: "ContextWindowExceeded"}, verdicts.Unresolved, "", "ContextLengthExceededError"},
-		{runs.Result{Class: trajectories.Environment, ExitStatus: "PullFailed"}, "", "", "PullFailed"},
-		{runs.Result{Class: trajectories.Submitted, ExitStatus: "Submitted"}, verdicts.TimedOut, "", "VerifierTimeoutError"},
-		{runs.Result{Class: trajectories.Submitted}, verdicts.Error, "RewardFileEmptyError: x", "RewardFileEmptyError"},
+		{runs.Result{Class: trajectories.Submitted, ExitStatus: "Submitted"}, verdicts.Resolved, "", "", ""},
+		{runs.Result{Class: trajectories.Limit, ExitStatus: "LimitsExceeded"}, verdicts.Empty, "no patch", "", ""},
+		{runs.Result{Class: trajectories.Limit, ExitStatus: "TimeExceeded"}, verdicts.Unresolved, "", "AgentTimeoutError", "TimeExceeded"},
+		{tooLong, verdicts.Empty, "no patch", "ContextLengthExceededError", "too long"},
+		{runs.Result{Class: trajectories.Environment, ExitStatus: "PullFailed", Error: "no image"}, "", "", "PullFailed", "no image"},
+		{runs.Result{Class: trajectories.Submitted, ExitStatus: "Submitted"}, verdicts.TimedOut, "600 s", "VerifierTimeoutError", "600 s"},
+		{runs.Result{Class: trajectories.Submitted}, verdicts.Error, "RewardFileEmptyError: x", "RewardFileEmptyError", "RewardFileEmptyError: x"},
 	} {
-		if got := exceptionOf(tt.r, tt.class, tt.reason); got != tt.want {
-			t.Errorf("%s, %s, %q: got %q, want %q", tt.r.ExitStatus, tt.class, tt.reason, got, tt.want)
+		if got, message := exceptionOf(tt.r, tt.class, tt.reason); got != tt.want || message != tt.message {
+			t.Errorf("%s, %s, %q: got %q, %q, want %q, %q", tt.r.ExitStatus, tt.class, tt.reason, got, message, tt.want, tt.message)
 		}
 	}
 }
