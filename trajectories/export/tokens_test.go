@@ -126,6 +126,24 @@ func TestTokensOfFormatErrors(t *testing.T) {
 	}
 }
 
+// Attempts without rows are dropped, each with the reason.
+func TestAttemptsWithoutTokens(t *testing.T) {
+	tokens := &model.Tokens{Prompt: []int32{1}, Completion: []int32{2}}
+	rejected := newAttempt("m", false).reply("", "bad").message(trajectories.CauseFormatError, "no").withOutcome("Interrupted")
+	_, r := run(t, export.Options{Format: export.Tokens, FormatErrors: export.FormatErrorsDrop},
+		item("a", 1, "", newAttempt("m", false).withOutcome("PullFailed")),
+		item("b", 1, "", newAttempt("m", false).reply("", "one").withOutcome("Submitted")),
+		item("c", 1, "", &builder{withTokens(t, rejected.t, tokens)}),
+		item("d", 1, "", &builder{withTokens(t, newAttempt("m", false).reply("", "one").withOutcome("Submitted").t, tokens)}),
+	)
+	want := map[string]int{
+		"no reply": 1, "no token ids: run with --tokens, and a server that returns them": 1, "no reply without a format error": 1,
+	}
+	if diff := cmp.Diff(want, r.Dropped); diff != "" || r.Rows != 1 {
+		t.Errorf("%d rows; dropped (-want +got):\n%s", r.Rows, diff)
+	}
+}
+
 // tokenLines returns the lines of the exported file.
 func tokenLines(t *testing.T, o export.Options, item *export.Item) string {
 	t.Helper()
