@@ -102,6 +102,25 @@ func TestValuesOfSettings(t *testing.T) {
 	}
 }
 
+// TestPlaceholders checks that a value that begins with a placeholder is a string where the settings are strings, also
+// in a mapping of strings.
+func TestPlaceholders(t *testing.T) {
+	for arg, value := range map[string]func(*configs.Config) any{
+		"model.headers.X-Session={session}":    func(c *configs.Config) any { return c.Model.Headers["X-Session"] },
+		"model.headers.X={instance} {attempt}": func(c *configs.Config) any { return c.Model.Headers["X"] },
+		"environment.env.X={a: b}":             func(c *configs.Config) any { return c.Environment.Env["X"] },
+	} {
+		t.Run(arg, func(t *testing.T) {
+			l, err := configs.ReadArg(arg)
+			require.NoError(t, err)
+			cfg, err := configs.Merge(builtin(t, "mini"), l)
+			require.NoError(t, err)
+			_, want, _ := strings.Cut(arg, "=")
+			assert.Equal(t, any(want), value(&cfg.Config), "value")
+		})
+	}
+}
+
 // testdata/mistakes.txt has the error of every mistake in a file: it names the line, and shows no key.
 func TestMistakes(t *testing.T) {
 	golden.Cases(t, "testdata/mistakes.txt", func(t *testing.T, text string) string {

@@ -80,9 +80,12 @@ func KeysUnder(prefix string) ([]string, error) {
 	return nil, &configError{"unknown key " + clipKey(prefix)}
 }
 
-// isText reports whether the values of a setting are strings.
+// isText reports whether the values of a setting, or of a key of a mapping, are strings.
 func isText(key string) bool {
 	t := typeOf(key)
+	if end := strings.LastIndexByte(key, '.'); t == nil && end > 0 && isMapping(key[:end]) {
+		t = typeOf(key[:end]).Elem()
+	}
 	return t != nil && t.Kind() == reflect.String
 }
 

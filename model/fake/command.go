@@ -69,6 +69,7 @@ func parseFlags(args []string, errs io.Writer) (c Config, address string, err er
 	})
 	share := f.Float64("faults", 0, "`share` of requests that fail with a fault after which a retry succeeds, such as 0.05")
 	f.Uint64Var(&c.Plan.Seed, "seed", 0, "seed of -faults")
+	f.BoolVar(&c.Tokens, "tokens", false, "answer chat completions as vLLM does, with token ids and log probabilities; without faults and prices")
 	f.Func("price", "prices in `dollars` per million tokens: input,output,cached,written", func(value string) (err error) {
 		fields := []*float64{&c.Price.Input, &c.Price.Output, &c.Price.Cached, &c.Price.CacheWrite}
 		for i, text := range strings.Split(value, ",") {
@@ -83,6 +84,9 @@ func parseFlags(args []string, errs io.Writer) (c Config, address string, err er
 	})
 	if err := f.Parse(args); err != nil {
 		return c, "", err
+	}
+	if c.Tokens && (len(c.Plan.Rules) > 0 || *share > 0 || c.Price.IsKnown()) {
+		return c, "", errors.New("-tokens: there are no faults and prices with it; leave -fault, -faults and -price out")
 	}
 	if *share > 0 {
 		c.Plan.Rules = append(c.Plan.Rules, Rule{Probability: *share, Faults: TransientFaults()})

@@ -66,6 +66,9 @@ type Config struct {
 	CheckKey func(key string) bool
 	// Price of the tokens. A cost in the script overrides it.
 	Price model.Price
+	// Tokens answers chat completions as vLLM does, with the ids and the log probabilities of
+	// tokens for requests that ask for them. Replies are text. Plan and Price do not apply.
+	Tokens bool
 }
 
 // New returns a server. Close stops it.
@@ -79,7 +82,7 @@ func New(c Config) (*Server, error) {
 	if err := c.Plan.Validate(); err != nil {
 		return nil, fmt.Errorf("configure fake model: %w", err)
 	}
-	s := &Server{config: c, requested: map[instanceStep]int{}, stats: Stats{Faults: map[string]int{}}}
+	s := &Server{config: c, requested: map[instanceStep]int{}, stats: Stats{Faults: map[string]int{}}, tokens: newTokenServer(c)}
 	s.mux = s.routes()
 	s.http = &http.Server{Handler: s, ReadHeaderTimeout: time.Minute, ErrorLog: log.New(io.Discard, "", 0)} // faults cut connections
 	return s, nil

@@ -7,11 +7,14 @@ import (
 	"net"
 	"net/http"
 	"sync"
+
+	"github.com/minibench/mini/model/fake/vllm"
 )
 
 // Server is an http.Handler, and a server for any listener.
 type Server struct {
 	config Config
+	tokens *vllm.Server // for Config.Tokens
 	mux    *http.ServeMux
 	http   *http.Server
 
@@ -66,7 +69,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	for _, base := range []string{"", "/v1"} {
-		mux.HandleFunc("POST "+base+"/chat/completions", func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, openAI{}) })
+		mux.HandleFunc("POST "+base+"/chat/completions", func(w http.ResponseWriter, r *http.Request) {
+			if s.config.Tokens {
+				s.answerWithTokens(w, r)
+			} else {
+				s.answer(w, r, openAI{})
+			}
+		})
 		mux.HandleFunc("POST "+base+"/messages", func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, anthropic{}) })
 		mux.HandleFunc("POST "+base+"/responses", func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, responses{}) })
 		mux.HandleFunc("POST "+base+"/messages/count_tokens", func(w http.ResponseWriter, r *http.Request) { s.countTokens(w, r, "input_tokens") })

@@ -115,15 +115,12 @@ func (j *harborJob) writeTrial(in runs.Instance, r runs.Result) error {
 			t.rewards = map[string]float64{"reward": map[bool]float64{true: 1}[v.Class == verdicts.Resolved]}
 		}
 	}
-	t.exception = exceptionOf(r, class, reason)
-	agentResult := usageOf(r.Usage, r.KnownCost())
-	if rollouts := rolloutsOf(transcript); rollouts != nil {
-		agentResult["rollout_details"] = rollouts
-	}
+	exception, message := exceptionOf(r, class, reason)
+	t.exception = exception
 	result := object{
 		"id": id, "task_name": in.ID, "trial_name": t.name, "trial_uri": "file://" + filepath.ToSlash(dir), "task_id": object{"path": in.ID},
 		"source": filepath.Base(j.run.Manifest.Dataset.Name), "task_checksum": uuid(in.ID), "config": object{"trial_name": t.name, "task": object{"path": in.ID}},
-		"agent_info": j.agentInfo(), "agent_result": agentResult, "verifier_result": nil, "exception_info": nil,
+		"agent_info": j.agentInfo(), "agent_result": agentResult(r, transcript), "verifier_result": nil, "exception_info": nil,
 		"started_at": r.Start, "finished_at": r.End, "environment_setup": nil, "agent_setup": nil,
 		"agent_execution": object{"started_at": r.Start, "finished_at": r.End}, "verifier": nil,
 	}
@@ -131,7 +128,6 @@ func (j *harborJob) writeTrial(in runs.Instance, r runs.Result) error {
 		result["verifier_result"] = object{"rewards": t.rewards}
 	}
 	if t.exception != "" {
-		message := cmp.Or(reason, r.Error, r.ExitStatus)
 		result["exception_info"] = object{"exception_type": t.exception, "exception_message": message, "exception_traceback": "", "occurred_at": r.End}
 		if err := writeFile(dir, "exception.txt", []byte(t.exception+": "+message+"\n")); err != nil {
 			return err
@@ -167,20 +163,23 @@ func (j *harborJob) agentInfo() object {
 	return info
 }
 
-// exceptionOf returns the name of Harbor's exception of a trial; "" if there is none.
-func exceptionOf(r runs.Result, class verdicts.Class, reason string) string {
+// exceptionOf returns the name and the message of Harbor's exception of a trial; "" if there is none. reason is that of
+// the verdict.
+func exceptionOf(r runs.Result, class verdicts.Class, reason string) (exception, message string) {
 	name, _, _ := strings.Cut(reason, ":")
 	switch {
 	case class == verdicts.TimedOut:
-		return "VerifierTimeoutError"
+		return "VerifierTimeoutError", cmp.Or(reason, string(class))
 	case class == verdicts.Error && strings.HasSuffix(name, "Error") && !strings.Contains(name, " "):
-		return name
+		return name, reason
 	case r.ExitStatus == "TimeExceeded":
-		return "AgentTimeoutError"
+		return "AgentTimeoutError", cmp.Or(r.Error, r.ExitStatus)
+	case r.ExitStatus == string(model.ContextWindowExceeded):
+		return "ContextLengthExceededError", cmp.Or(r.Error, r.ExitStatus)
 	case !r.Class.IsResult():
-		return cmp.Or(r.ExitStatus, "Error")
+		return cmp.Or(r.ExitStatus, "Error"), cmp.Or(r.Error, r.ExitStatus)
 	}
-	return ""
+	return "", ""
 }
 
 func writeTrajectory(dir string, t *trajectories.Attempt, verdict string) (err error) {
@@ -263,7 +262,7 @@ func (j *harborJob) result() object {
 		"pass_at_k": pass, "reward_stats": rewards, "exception_stats": exceptions,
 	}
 	key := strings.Join(slices.DeleteFunc([]string{j.agent, j.model, cmp.Or(filepath.Base(j.run.Manifest.Dataset.Name), "adhoc")}, func(s string) bool { return s == "" }), "__")
-	totals := usageOf(total, cost)
+	totals := usageOf(total, cost.IfKnown(total))
 	maps.Copy(totals, object{
 		"n_completed_trials": len(j.trials), "n_errored_trials": errored, "n_running_trials": 0, "n_pending_trials": 0,
 		"n_cancelled_trials": 0, "n_retries": 0, "evals": object{key: eval},
@@ -274,15 +273,35 @@ func (j *harborJob) result() object {
 	}
 }
 
-func usageOf(u model.Usage, cost model.Cost) object {
-	return object{"n_input_tokens": u.Prompt, "n_cache_tokens": u.CacheRead, "n_output_tokens": u.Completion, "cost_usd": cost}
+// usageOf returns usage and cost without the numbers that are not known. A count of 0 is one that no server reported.
+func usageOf(u model.Usage, cost *model.Cost) object {
+	known := object{}
+	for name, n := range map[string]int64{"n_input_tokens": u.Prompt, "n_cache_tokens": u.CacheRead, "n_output_tokens": u.Completion} {
+		if n > 0 {
+			known[name] = n
+		}
+	}
+	if cost != nil {
+		known["cost_usd"] = *cost
+	}
+	return known
+}
+
+// agentResult returns the usage, the number of turns and the tokens of an attempt.
+func agentResult(r runs.Result, a *trajectories.Attempt) object {
+	result := usageOf(r.Usage, r.Cost)
+	result["metadata"] = object{"n_episodes": a.Replies()}
+	if rollouts := rolloutsOf(a); rollouts != nil {
+		result["rollout_details"] = rollouts
+	}
+	return result
 }
 
 // rollout has the tokens of a stretch of turns in Harbor's form: each list has a list for each turn.
 type rollout struct {
 	Prompt     [][]int32   `json:"prompt_token_ids"`
 	Completion [][]int32   `json:"completion_token_ids"`
-	Logprobs   [][]float64 `json:"logprobs,omitempty"`
+	Logprobs   [][]float64 `json:"logprobs,omitempty"` // nil unless all turns have them
 }
 
 // rolloutsOf returns the tokens of an attempt, with a new stretch after each compaction; nil if a turn has none.
@@ -305,8 +324,11 @@ func rolloutsOf(a *trajectories.Attempt) []rollout {
 		}
 		r, t := &all[len(all)-1], e.Call.Tokens
 		r.Prompt, r.Completion = append(r.Prompt, t.Prompt()), append(r.Completion, t.Completion)
-		if t.Logprobs != nil {
-			r.Logprobs = append(r.Logprobs, t.Logprobs)
+		r.Logprobs = append(r.Logprobs, t.Logprobs)
+	}
+	for i := range all {
+		if slices.ContainsFunc(all[i].Logprobs, func(l []float64) bool { return l == nil }) {
+			all[i].Logprobs = nil
 		}
 	}
 	return all

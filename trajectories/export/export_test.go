@@ -274,6 +274,17 @@ func TestImages(t *testing.T) {
 	}
 }
 
+// TestNoSteps checks that an attempt without a message has no ATIF document, which requires a step.
+func TestNoSteps(t *testing.T) {
+	failed := newAttempt("m", false).withOutcome("PullFailed")
+	failed.t.Entries = nil
+	dir, r := run(t, export.Options{Format: export.ATIF}, item("a", 1, "", failed), item("b", 1, "", textAttempt()))
+	assert.Equal(t, map[string]int{"no message: ATIF requires at least one step": 1}, r.Dropped, "dropped")
+	if _, err := os.Stat(filepath.Join(dir, "a")); r.Exported != 1 || !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%d exported, %v", r.Exported, err)
+	}
+}
+
 // TestFolder checks that Run replaces only an earlier export, and that an incomplete export
 // leaves no files.
 func TestFolder(t *testing.T) {

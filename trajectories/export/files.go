@@ -28,6 +28,9 @@ func (e *exporter) writeFile(item *Item, counts losses) (File, error) {
 	if e.format.name == ATIF {
 		f.Name = strings.TrimSuffix(f.Name, ".traj.json") + ".json"
 	}
+	if e.format.name == ATIF && len(item.Entries) == 0 {
+		return File{}, SkipReason("no message: ATIF requires at least one step")
+	}
 	path := filepath.Join(e.out.tmp, f.Name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // results are for sharing
 		return File{}, err

@@ -33,7 +33,7 @@ func formats() []format {
 		{name: PromptCompletion, rows: (*writer).steps, columns: []string{"prompt", "completion", "step"}, canMask: true, toolArguments: ArgumentsObject},
 		{name: KTO, rows: (*writer).steps, columns: []string{"prompt", "completion", "step", "label"}, canMask: true, needsVerdict: true, toolArguments: ArgumentsObject},
 		{name: DPO, rows: (*writer).pairs, columns: []string{"prompt", "chosen", "rejected"}, canMask: true, needsVerdict: true, toolArguments: ArgumentsObject},
-		{name: Tokens, rows: (*writer).tokens, toolArguments: ArgumentsObject},
+		{name: Tokens, rows: (*writer).tokens, canMask: true, toolArguments: ArgumentsObject},
 		{name: ATIF, toolArguments: ArgumentsObject},
 		{name: Traj, toolArguments: ArgumentsObject},
 		{name: Preds, toolArguments: ArgumentsObject},

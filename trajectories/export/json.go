@@ -14,6 +14,19 @@ func encode(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
+// float is a number that has a decimal point in JSON, so that readers that guess the types of columns do not take it
+// for an integer.
+type float float64
+
+// MarshalJSON implements json.Marshaler.
+func (f float) MarshalJSON() ([]byte, error) {
+	data, err := json.Marshal(float64(f))
+	if !bytes.ContainsAny(data, ".e") {
+		data = append(data, ".0"...)
+	}
+	return data, err
+}
+
 // compact removes white space from JSON. It returns false if raw is invalid.
 func compact(raw []byte) (json.RawMessage, bool) {
 	var b bytes.Buffer

@@ -77,7 +77,8 @@ const (
 )
 
 // Options select the format. Format is required. The default of Reasoning, FormatErrors and
-// Completion is the first constant of the type; that of ToolArguments depends on the format.
+// Completion is the first constant of the type, but FormatErrorsKeep for Tokens; that of
+// ToolArguments depends on the format.
 type Options struct {
 	Format        string        `json:"format"`
 	Parquet       bool          `json:"parquet,omitempty"`
@@ -110,6 +111,9 @@ func (o Options) Validate() (Options, error) {
 		return o, optionError("--format: %.60q is not one of %s", o.Format, strings.Join(Formats(), ", "))
 	}
 	o.ToolArguments = cmp.Or(o.ToolArguments, f.toolArguments)
+	if f.name == Tokens { // a rollout has the replies that the model must learn to avoid
+		o.FormatErrors = cmp.Or(o.FormatErrors, FormatErrorsKeep)
+	}
 	err := errors.Join(
 		checkValue("--reasoning", &o.Reasoning, ReasoningKeep, ReasoningDrop, ReasoningInline),
 		checkValue("--format-errors", &o.FormatErrors, FormatErrorsDrop, FormatErrorsKeep, FormatErrorsMask),

@@ -16,6 +16,8 @@ type tokenRow struct {
 	InstanceID string `json:"instance_id"` // the group of attempts
 	Attempt    int64  `json:"attempt"`
 	Sample     int64  `json:"sample"`
+	// Session is the name of the attempt for gateways; null in journals of older versions.
+	Session *string `json:"session"`
 	// Subagent is the number of the subagent; 0 for the conversation of the attempt.
 	Subagent int64  `json:"subagent"`
 	Model    string `json:"model"`
@@ -28,32 +30,43 @@ type tokenRow struct {
 	Response []int64   `json:"response_ids"`
 	Mask     []int64   `json:"mask"`
 	Logprobs []float64 `json:"logprobs"`
+	// FormatError is set if a reply of the row has a format error, or the user rejected it, so that nothing of it ran.
+	FormatError bool `json:"format_error"`
 	// Reward is 1 if the attempt resolves the instance and 0 if it does not, or the reward of a Harbor task. It is
 	// null if there is no verdict; Class then says why.
-	Reward  *float64 `json:"reward"`
-	Verdict *string  `json:"verdict"`
-	Class   string   `json:"class"`
-	Finish  string   `json:"finish_reason"`
-	SHA256  string   `json:"journal_sha256"`
+	Reward  *float  `json:"reward"`
+	Verdict *string `json:"verdict"`
+	Class   string  `json:"class"`
+	Status  string  `json:"exit_status"`
+	Finish  string  `json:"finish_reason"`
+	SHA256  string  `json:"journal_sha256"`
 }
 
 const (
-	skipNoTokens   = "no token ids: run with --tokens, and a server that returns them" //nolint:gosec // no credential
-	noteLostTokens = "replies without token ids, which no row has"
+	skipNoTokens     = "no token ids: run with --tokens, and a server that returns them" //nolint:gosec // no credential
+	skipNoReply      = "no reply"
+	skipFormatErrors = "no reply without a format error"
+	noteLostTokens   = "replies without token ids, which no row has"
+	noteFormatErrors = "replies with a format error, which no row has"
 )
 
 // tokens returns the rows of an attempt and its subagents.
 func (w *writer) tokens(items []*Item) ([]any, error) {
 	item := items[0]
 	row := tokenRow{
-		InstanceID: item.InstanceID, Attempt: int64(item.Number), Sample: int64(item.Repetition), Model: item.Header.ModelName,
-		Reward: item.reward(), Verdict: orNull(item.Verdict), SHA256: item.SHA256,
+		InstanceID: item.InstanceID, Attempt: int64(item.Number), Sample: int64(item.Repetition), Session: orNull(item.Header.Session),
+		Model: item.Header.ModelName, Reward: (*float)(item.reward()), Verdict: orNull(item.Verdict), SHA256: item.SHA256,
 	}
 	if item.Outcome != nil {
-		row.Class = string(item.Outcome.Class)
+		row.Class, row.Status = string(item.Outcome.Class), item.Outcome.ExitStatus
 	}
 	rows := w.conversationTokens(item.Attempt, row)
-	if len(rows) == 0 {
+	switch {
+	case item.Steps() == 0:
+		return nil, SkipReason(skipNoReply)
+	case len(rows) == 0 && w.losses[noteFormatErrors] > 0:
+		return nil, SkipReason(skipFormatErrors)
+	case len(rows) == 0:
 		return nil, SkipReason(skipNoTokens)
 	}
 	for i, child := range item.Children {
@@ -86,8 +99,8 @@ func (item *Item) reward() *float64 {
 func (w *writer) conversationTokens(a *trajectories.Attempt, about tokenRow) (rows []any) {
 	var open []*tokenRow            // the rows, of which the last may be continued
 	var before *trajectories.Tokens // of the reply before; nil if they are not known
-	turn := int64(0)
-	for _, e := range a.Entries {
+	turns, turn := markedTurns(a, Options{FormatErrors: FormatErrorsDrop}), int64(0)
+	for i, e := range a.Entries {
 		if e.Cause != trajectories.CauseReply {
 			continue
 		}
@@ -97,20 +110,29 @@ func (w *writer) conversationTokens(a *trajectories.Attempt, about tokenRow) (ro
 			before = nil
 			continue
 		}
+		mask, isError := int64(1), turns[i].omitted
+		switch {
+		case isError && w.opts.FormatErrors == FormatErrorsDrop:
+			w.losses[noteFormatErrors]++
+			before = nil
+			continue
+		case isError && w.opts.FormatErrors == FormatErrorsMask:
+			mask = 0
+		}
 		t := e.Call.Tokens
 		prompt := t.Prompt()
 		var row *tokenRow
 		if n, all := t.Continues(before); w.opts.Segments && all {
 			row = open[len(open)-1]
-			row.add(prompt[n:], 0, nil)
+			row.add(prompt[n:], 0, make([]float64, len(prompt)-n))
 		} else {
 			next := about
 			next.Turn, next.Prompt = turn, widen(prompt)
 			row = &next
 			open = append(open, row)
 		}
-		row.add(t.Completion, 1, t.Logprobs)
-		row.Turns, row.Finish = row.Turns+1, string(e.Call.Finish)
+		row.add(t.Completion, mask, t.Logprobs)
+		row.Turns, row.Finish, row.FormatError = row.Turns+1, string(e.Call.Finish), row.FormatError || isError
 		before = t
 	}
 	for i, row := range open {
@@ -120,15 +142,13 @@ func (w *writer) conversationTokens(a *trajectories.Attempt, about tokenRow) (ro
 	return rows
 }
 
-// add appends tokens to the response. Those of mask 1 have log probabilities, or none if these are nil.
+// add appends tokens to the response. Their log probabilities are nil if unknown.
 func (r *tokenRow) add(ids []int32, mask int64, logprobs []float64) {
 	known := r.Logprobs != nil || len(r.Response) == 0
 	r.Response = append(r.Response, widen(ids)...)
 	r.Mask = append(r.Mask, slices.Repeat([]int64{mask}, len(ids))...)
 	switch {
 	case !known:
-	case mask == 0:
-		r.Logprobs = append(r.Logprobs, make([]float64, len(ids))...)
 	case logprobs == nil:
 		r.Logprobs = nil
 	default:

@@ -18,6 +18,8 @@ type Config struct {
 	// instances of test sets and, unless Classes is set, attempts that are not
 	// results, except imported ones without an outcome.
 	Training bool
+	// Rollouts is set if equal attempts are samples to learn from, not copies to drop.
+	Rollouts bool
 	// AllowTestSets accepts instances of test sets for training.
 	AllowTestSets bool
 

@@ -13,6 +13,7 @@ type Report struct {
 	Format   string    `json:"format"`   // ReportFormat
 	Attempts int       `json:"attempts"` // all attempts
 	Kept     int       `json:"kept"`     // accepted attempts
+	Written  int       `json:"written"`  // accepted attempts that the format can represent
 	Rows     int       `json:"rows"`     // rows that were written
 	Dropped  []Dropped `json:"dropped"`
 
@@ -141,8 +142,9 @@ func (s *stats) notes(r *Report) []string {
 	for _, t := range r.TestSets {
 		add("%s of the test set %s: models trained on them cannot be measured by it", plural(t.Count, "attempt"), t.Name)
 	}
-	if r.Duplicates.Threshold == 0 && r.Duplicates.Exact > 0 {
-		add("%s of earlier attempts were kept; use --dedupe 1 to drop them", pluralOf(r.Duplicates.Exact, "exact copy", "exact copies"))
+	if r.Duplicates.Threshold == 0 && r.Duplicates.Exact > 0 && !s.cfg.Rollouts {
+		add("%s kept; use --dedupe 1 to drop such attempts",
+			pluralOf(r.Duplicates.Exact, "exact copy of an earlier attempt was", "exact copies of earlier attempts were"))
 	}
 	if n := len(s.skippedNames); n > 0 {
 		add("these variables are not searched for, because their values are short or plain words: %s", joinNames(s.skippedNames, 5))

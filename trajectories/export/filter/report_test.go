@@ -83,6 +83,43 @@ func TestReportText(t *testing.T) {
 	}
 }
 
+// The first line agrees in number, and says if the format cannot represent some of the attempts that pass.
+func TestReportCounts(t *testing.T) {
+	for want, r := range map[string]filter.Report{
+		"1 of 1 attempt passes the filters, 1 row written":                    {Attempts: 1, Kept: 1, Written: 1, Rows: 1},
+		"0 of 2 attempts pass the filters":                                    {Attempts: 2},
+		"12 of 12 attempts pass the filters, 10 could be written, as 51 rows": {Attempts: 12, Kept: 12, Written: 10, Rows: 51},
+		"12 of 13 attempts pass the filters, 11 could be written":             {Attempts: 13, Kept: 12, Written: 11},
+		"12 of 13 attempts pass the filters, 24 rows written":                 {Attempts: 13, Kept: 12, Written: 12, Rows: 24},
+	} {
+		if got, _, _ := strings.Cut(r.Doc().Text(80), "\n"); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// Exact copies are noted, with the way to drop them, unless they are samples to learn from.
+func TestCopiesNote(t *testing.T) {
+	for _, tt := range []struct {
+		copies   int
+		rollouts bool
+		want     string
+	}{
+		{1, false, "1 exact copy of an earlier attempt was kept; use --dedupe 1 to drop such attempts"},
+		{2, false, "2 exact copies of earlier attempts were kept; use --dedupe 1 to drop such attempts"},
+		{2, true, ""},
+	} {
+		s, err := filter.New(filter.Config{Rollouts: tt.rollouts})
+		require.NoError(t, err)
+		for range tt.copies + 1 {
+			s.Add(s.Inspect(item("a__a-1", 1, 3)))
+		}
+		if r := s.Report(); strings.Join(r.Notes, "\n") != tt.want || r.Duplicates.Exact != tt.copies {
+			t.Errorf("notes %q, %d copies, want %q", r.Notes, r.Duplicates.Exact, tt.want)
+		}
+	}
+}
+
 func TestHistogram(t *testing.T) {
 	for name, lengths := range map[string][]int64{
 		"one": {1}, "same": {5, 5, 5}, "two": {1, 1_000_000}, "from one": {1, 2, 3, 4, 5}, "huge": {1 << 50, 1<<50 + 1},

@@ -15,8 +15,17 @@ const maxListed = 10
 // Doc returns the report for readers: what was kept, the notes, and then the counts.
 func (r *Report) Doc() *doc.Doc {
 	d := &doc.Doc{}
-	line := fmt.Sprintf("%s of %s pass the filters", unit.Number(r.Kept), plural(r.Attempts, "attempt"))
-	if r.Rows > 0 { // 0 for formats with one file per attempt
+	verb := "pass"
+	if r.Kept == 1 {
+		verb = "passes"
+	}
+	line := fmt.Sprintf("%s of %s %s the filters", unit.Number(r.Kept), plural(r.Attempts, "attempt"), verb)
+	switch { // there are no rows in formats with one file per attempt
+	case r.Written < r.Kept && r.Rows > 0:
+		line += fmt.Sprintf(", %s could be written, as %s", unit.Number(r.Written), plural(r.Rows, "row"))
+	case r.Written < r.Kept:
+		line += fmt.Sprintf(", %s could be written", unit.Number(r.Written))
+	case r.Rows > 0:
 		line += fmt.Sprintf(", %s written", plural(r.Rows, "row"))
 	}
 	d.Paragraph(line, 0, 2)

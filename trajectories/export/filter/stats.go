@@ -104,9 +104,10 @@ func (s *stats) addKept(item *export.Item, split, key string) {
 	}
 }
 
-// AddRows adds the number of rows of an accepted attempt to the statistics. The rows of a
-// pair of attempts must be added only once, for either attempt.
+// AddRows counts an accepted attempt that was written, and its rows, in the statistics. The
+// rows of a pair of attempts must be added only once, for either attempt.
 func (f *Filter) AddRows(_ *export.Item, split string, rows int) {
+	f.stats.Written++
 	f.stats.Rows += rows
 	if c := f.stats.splits[split]; c != nil {
 		c.Rows += rows

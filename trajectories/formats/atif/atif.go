@@ -119,6 +119,9 @@ type extraRoot struct {
 	Journal string `json:"journal"`
 	Verdict string `json:"verdict,omitempty"`
 	*trajectories.Outcome
+	// Usage and Cost are written instead of those of Outcome; nil if unknown.
+	Usage *model.Usage `json:"usage,omitempty"`
+	Cost  *float64     `json:"cost,omitempty"`
 	// Records are the records of the journal without provider responses, except those
 	// to summaries.
 	Records []trajectories.Record `json:"records"`

@@ -415,3 +415,43 @@ func dropImport(v any) {
 		}
 	}
 }
+
+// TestUnknownNumbers checks that counts and costs that no server reported are missing, not 0.
+func TestUnknownNumbers(t *testing.T) {
+	for name, call := range map[string]*trajectories.Call{
+		"no call":       nil,
+		"no usage":      {Usage: model.Usage{Unpriced: 1}},
+		"without price": {Usage: model.Usage{Prompt: 9, Completion: 3, Unpriced: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := &journalBuilder{t: t}
+			b.start()
+			if call != nil {
+				b.add(trajectories.TypeCall, *call)
+				b.message(trajectories.CauseReply, model.Message{Role: model.Assistant, Content: "I stop."})
+			}
+			b.addOutcome()
+			data, _ := write(t, b.attempt(), "")
+			assert.NoError(t, validate(t, data))
+			var doc struct {
+				Extra struct {
+					Usage *model.Usage `json:"usage"`
+					Cost  *float64     `json:"cost"`
+				} `json:"extra"`
+				Totals map[string]any `json:"final_metrics"`
+			}
+			require.NoError(t, json.Unmarshal(data, &doc))
+			if doc.Extra.Cost != nil || (doc.Extra.Usage == nil) != (call == nil) {
+				t.Errorf("extra: usage %v, cost %v", doc.Extra.Usage, doc.Extra.Cost)
+			}
+			isCounted := call != nil && call.Usage.Prompt > 0
+			for key, want := range map[string]bool{
+				"total_prompt_tokens": isCounted, "total_completion_tokens": isCounted, "total_cached_tokens": false, "total_cost_usd": false,
+			} {
+				if n, ok := doc.Totals[key]; ok != want {
+					t.Errorf("%s is %v", key, n)
+				}
+			}
+		})
+	}
+}

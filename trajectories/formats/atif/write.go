@@ -120,6 +120,9 @@ func (b *builder) document(verdict string) *document {
 		doc.Notes = fmt.Sprintf("final_metrics include %d model calls without a reply.", n)
 	}
 	root := extraRoot{Journal: trajectories.Format, Verdict: verdict, Outcome: b.t.Outcome}
+	if o := b.t.Outcome; o != nil && (o.Usage != (model.Usage{}) || o.Cost != 0) {
+		root.Usage, root.Cost = &o.Usage, knownCost(o.Cost, o.Usage)
+	}
 	for r, err := range b.withoutResponses().Records() {
 		if err != nil {
 			b.err = err
@@ -151,7 +154,7 @@ func (b *builder) withoutResponses() *trajectories.Attempt {
 		t.FailedCalls[i] = strip(c)
 	}
 	if found {
-		b.losses = append(b.losses, "the provider's responses")
+		b.losses = append(b.losses, "attempts without the raw responses of the provider, for which ATIF has no field")
 	}
 	return &t
 }
@@ -236,7 +239,13 @@ func (b *builder) totals() finalMetrics {
 	}
 	m := finalMetrics{Steps: len(b.steps)}
 	if u != (model.Usage{}) || cost != 0 {
-		m.Prompt, m.Completion, m.Cached, m.Cost = &u.Prompt, &u.Completion, &u.CacheRead, knownCost(cost, u)
+		m.Cost = knownCost(cost, u)
+	}
+	if u.Prompt > 0 || u.Completion > 0 {
+		m.Prompt, m.Completion = &u.Prompt, &u.Completion
+	}
+	if u.CacheRead > 0 {
+		m.Cached = &u.CacheRead
 	}
 	m.Extra = b.extra(struct {
 		Calls int `json:"model_calls,omitempty"`

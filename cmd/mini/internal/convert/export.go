@@ -80,7 +80,7 @@ why attempts were dropped.`,
 	f.StringVarP(&o.output, "output", "o", "", "`FOLDER` to create")
 	f.BoolVar(&o.export.Parquet, "parquet", false, "write parquet files instead of JSON lines")
 	f.StringVar((*string)(&o.export.Reasoning), "reasoning", "", "reasoning of the model: keep, drop or inline (default \"keep\")")
-	f.StringVar((*string)(&o.export.FormatErrors), "format-errors", "", "replies with a format error: drop, keep or mask (default \"drop\")")
+	f.StringVar((*string)(&o.export.FormatErrors), "format-errors", "", "replies with a format error: drop, keep or mask (default \"drop\"; tokens \"keep\")")
 	f.StringVar((*string)(&o.export.ToolArguments), "tool-arguments", "", "encoding of tool call arguments: object or text")
 	f.StringVar((*string)(&o.export.Completion), "completion", "", "completion of kto and dpo rows: reply or rest (default \"reply\")")
 	f.BoolVar(&o.export.Segments, "segments", false, "one row of tokens for the replies whose prompts continue the tokens before")

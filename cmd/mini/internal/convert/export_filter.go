@@ -55,9 +55,10 @@ func (o *filterFlags) addFlags(f *pflag.FlagSet) {
 	f.Uint64Var(&o.cfg.Seed, "seed", 42, "seed of --split and --select random")
 }
 
-// forTokens sets what holds for tokens: they cannot be redacted, and an attempt without a verdict is a row whose
-// reward is not known, not one to leave out.
+// forTokens sets what holds for tokens: they cannot be redacted, equal attempts are samples of a group, and an attempt
+// without a verdict is a row whose reward is not known, not one to leave out.
 func (o *filterFlags) forTokens() error {
+	o.cfg.Rollouts = true
 	switch {
 	case !o.flagSet.Changed("secrets"):
 		o.secrets = string(filter.SecretsDrop)
