@@ -13,6 +13,7 @@ import (
 
 	"github.com/minibench/mini/datasets/demo"
 	"github.com/minibench/mini/env/docker/dockertest"
+	envopen "github.com/minibench/mini/env/open"
 	"github.com/minibench/mini/internal/assert"
 	"github.com/minibench/mini/internal/require"
 )
@@ -48,25 +49,20 @@ func TestVerdicts(t *testing.T) {
 	g.hold = make(chan struct{})
 	status, reply := s.do("POST", "/rollouts", fmt.Sprintf(`{"instance": %q, "model": "policy", "base_url": %q, "k": 2}`, demoInstance, url))
 	require.Equal(t, 202, status, "reply %v", reply)
+	id, _ := reply["id"].(string)
 	docker := dockertest.Client(t)
-	own := filters.NewArgs(filters.Arg("label", "mini.instance="+demoInstance))
-	var killed string
-	for killed == "" {
-		list, err := docker.ContainerList(t.Context(), container.ListOptions{Filters: own})
-		require.NoError(t, err)
-		for _, c := range list {
-			if filepath.Dir(c.Labels["mini.run"]) == filepath.Join(s.dir, "rollouts") {
-				killed = c.ID
-			}
-		}
-		time.Sleep(20 * time.Millisecond)
+	own := filters.NewArgs(filters.Arg("label", "mini.run="+envopen.RunLabel(filepath.Join(s.dir, "rollouts", id))))
+	for g.asked.Load() < 2 {
+		time.Sleep(10 * time.Millisecond)
 	}
-	require.NoError(t, docker.ContainerKill(t.Context(), killed, "KILL"))
+	list, err := docker.ContainerList(t.Context(), container.ListOptions{Filters: own})
+	require.NoError(t, err)
+	require.Equal(t, 2, len(list), "containers of the rollout")
+	require.NoError(t, docker.ContainerKill(t.Context(), list[0].ID, "KILL"))
 	g.mu.Lock()
 	close(g.hold)
 	g.hold = nil
 	g.mu.Unlock()
-	id, _ := reply["id"].(string)
 	attempts, _ := s.wait(id, "")["attempts"].([]any)
 	require.Equal(t, 2, len(attempts), "the group is complete")
 	classes := map[any]any{}

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -230,13 +231,15 @@ func TestHostileClients(t *testing.T) {
 // gateway is a model server with tokens that keeps the headers it got.
 type gateway struct {
 	*vllm.Server
-	mu   sync.Mutex
-	keys map[string]bool
+	asked atomic.Int32 // number of requests
+	mu    sync.Mutex
+	keys  map[string]bool
 	// hold makes requests wait until it is closed; nil makes none wait.
 	hold chan struct{}
 }
 
 func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	g.asked.Add(1)
 	g.mu.Lock()
 	g.keys[r.Header.Get("Authorization")] = true
 	hold := g.hold
