@@ -8,10 +8,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
-// metrics counts what the service has done since its start. The server's lock guards it.
+// metrics counts what the service has done since its start. Its methods are safe for
+// concurrent use.
 type metrics struct {
+	mu          sync.Mutex
 	requests    map[int]int   // responses by status
 	rollouts    map[state]int // that have ended
 	attempts    map[string]int
@@ -28,8 +31,28 @@ func newMetrics() metrics {
 	}
 }
 
+func (m *metrics) addRequest(status int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.requests[status]++
+}
+
+func (m *metrics) addVerdict(class string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.verdicts[class]++
+}
+
+func (m *metrics) addWriteError() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.writeErrors++
+}
+
 // add counts a rollout that has ended.
 func (m *metrics) add(a answer) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.rollouts[a.State]++
 	for _, attempt := range a.Attempts {
 		m.attempts[attempt.Class]++
@@ -51,9 +74,16 @@ func (s *server) getMetrics(w http.ResponseWriter, _ *http.Request, _ string) er
 	metric := func(name, kind, help string) { fmt.Fprintf(&b, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind) }
 	waitingAttempts, waitingEvaluations := s.service.Pool().Waiting()
 	s.mu.Lock()
+	open, verifying := slices.Collect(maps.Values(s.rollouts)), len(s.verified)
+	s.mu.Unlock()
+	current := map[state]int{}
+	for _, r := range open {
+		current[r.now().State]++
+	}
+	s.metrics.mu.Lock()
 	states := maps.Clone(s.metrics.rollouts)
-	for _, r := range s.rollouts {
-		states[r.State]++
+	for name, n := range current {
+		states[name] += n
 	}
 	metric("mini_rollouts", "gauge", "Rollouts by state; those that have ended since the start of the service.")
 	writeCounts(&b, "mini_rollouts", "state", states)
@@ -71,8 +101,7 @@ func (s *server) getMetrics(w http.ResponseWriter, _ *http.Request, _ string) er
 	fmt.Fprintf(&b, "mini_attempt_seconds_total %g\n", s.metrics.seconds)
 	metric("mini_write_errors_total", "counter", "Files of rollouts that could not be written.")
 	fmt.Fprintf(&b, "mini_write_errors_total %d\n", s.metrics.writeErrors)
-	verifying := len(s.verified)
-	s.mu.Unlock()
+	s.metrics.mu.Unlock()
 	metric("mini_waiting", "gauge", "Jobs that wait for a worker, and verifications in progress.")
 	fmt.Fprintf(&b, "mini_waiting{lane=\"attempts\"} %d\nmini_waiting{lane=\"evaluations\"} %d\n", waitingAttempts, waitingEvaluations)
 	metric("mini_verifying", "gauge", "Verifications in progress.")

@@ -54,10 +54,7 @@ func (s *server) postRun(w http.ResponseWriter, r *http.Request, client string) 
 		return err
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // an attempt may take longer
-	s.mu.Lock()
-	running, ok := s.rollouts[rec.ID]
-	s.mu.Unlock()
-	if ok {
+	if running := s.open(rec.ID); running != nil {
 		select {
 		case <-running.over:
 		case <-r.Context().Done():

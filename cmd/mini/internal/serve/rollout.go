@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/minibench/mini/agent"
@@ -50,13 +51,23 @@ type record struct {
 	Ended   *time.Time `json:"ended,omitempty"`
 }
 
-// rollout is a rollout that has not ended. The server's lock guards the record.
+// rollout is a rollout that has not ended.
 type rollout struct {
-	record
-	subset string // for bench.Request
-	key    *string
-	cancel context.CancelCauseFunc
+	client string
+	subset string        // for bench.Request
+	key    *string       // changed only before the rollout starts
 	over   chan struct{} // closed at the end
+
+	mu     sync.Mutex // guards what follows, also while the file is written
+	record record
+	cancel context.CancelCauseFunc
+}
+
+// now returns the record as it is.
+func (r *rollout) now() record {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.record
 }
 
 var (
@@ -90,15 +101,12 @@ func (s *server) accept(ctx context.Context, client, idempotencyKey string, q re
 	}
 	r := &rollout{record: record{
 		ID: strings.ToLower(rand.Text()), Client: client, Hash: q.hash(), HasKey: q.APIKey != "", State: queued, Created: time.Now().UTC(),
-	}, over: make(chan struct{})}
+	}, client: client, over: make(chan struct{})}
 	if idempotencyKey != "" {
 		sum := sha256.Sum256([]byte(client + "\x00" + idempotencyKey))
-		r.ID = hex.EncodeToString(sum[:16])
-		if old, err := s.find(r.ID); err == nil {
-			if old.Hash != r.Hash {
-				return record{}, false, &httpError{http.StatusConflict, "the idempotency key belongs to another request"}
-			}
-			return old, false, nil
+		r.record.ID = hex.EncodeToString(sum[:16])
+		if old, err := s.find(r.record.ID); err == nil {
+			return repeated(old, r.record)
 		}
 	}
 	if s.service.Pool().IsBudgetSpent() {
@@ -109,39 +117,76 @@ func (s *server) accept(ctx context.Context, client, idempotencyKey string, q re
 		r.key = &key
 		q.APIKey = ""
 	}
-	r.Request = q
+	r.record.Request = q
 	if err := s.prepare(ctx, r); err != nil {
 		return record{}, false, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if old, ok := s.rollouts[r.ID]; ok { // posted twice at the same time
-		return old.record, false, nil
+	r.mu.Lock() // until it is stored
+	defer r.mu.Unlock()
+	if other, err := s.add(r); err != nil {
+		return record{}, false, err
+	} else if other != nil { // posted twice at the same time
+		return repeated(other.now(), r.record)
 	}
-	mine := 0
-	for _, other := range s.rollouts {
-		if other.Client == client {
-			mine++
-		}
-	}
-	switch {
-	case s.ctx.Err() != nil:
-		return record{}, false, &httpError{http.StatusServiceUnavailable, "the service ends"}
-	case len(s.rollouts) >= s.options.queue:
-		return record{}, false, &httpError{http.StatusTooManyRequests, fmt.Sprintf("%d rollouts wait or run, which is the limit (--queue)", len(s.rollouts))}
-	case mine >= s.options.perClient:
-		return record{}, false, &httpError{http.StatusTooManyRequests, fmt.Sprintf("%d rollouts of this client wait or run, which is its limit (--per-client)", mine)}
-	}
-	if err := s.save(r); err != nil {
+	if err := s.save(r.record); err != nil {
+		s.forget(r.record.ID)
 		return record{}, false, err
 	}
 	s.start(r)
 	return r.record, true, nil
 }
 
+// repeated returns the rollout that a client has started before, if it asks for the same.
+func repeated(old, again record) (record, bool, error) {
+	if old.Hash != again.Hash {
+		return record{}, false, &httpError{http.StatusConflict, "the idempotency key belongs to another request"}
+	}
+	return old, false, nil
+}
+
+// add adds a rollout to those that have not ended, within the limits. It returns the one
+// with the same id, if there is one.
+func (s *server) add(r *rollout) (other *rollout, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id, client := r.record.ID, r.record.Client
+	switch {
+	case s.rollouts[id] != nil:
+		return s.rollouts[id], nil
+	case s.ctx.Err() != nil:
+		return nil, &httpError{http.StatusServiceUnavailable, "the service ends"}
+	case len(s.rollouts) >= s.options.queue:
+		return nil, &httpError{http.StatusTooManyRequests, fmt.Sprintf("%d rollouts wait or run, which is the limit (--queue)", len(s.rollouts))}
+	case s.perClient[client] >= s.options.perClient:
+		return nil, &httpError{http.StatusTooManyRequests, fmt.Sprintf("%d rollouts of this client wait or run, which is its limit (--per-client)", s.perClient[client])}
+	}
+	s.rollouts[id] = r
+	s.perClient[client]++
+	return nil, nil //nolint:nilnil // as the comment says
+}
+
+// forget removes a rollout from those that have not ended.
+func (s *server) forget(id string) (ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, ok := s.rollouts[id]
+	if ok {
+		delete(s.rollouts, id)
+		s.perClient[r.client]--
+	}
+	return ok
+}
+
+// open returns a rollout that has not ended, or nil.
+func (s *server) open(id string) *rollout {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.rollouts[id]
+}
+
 // prepare checks that the rollout can run, and stores a row of its request as a dataset.
 func (s *server) prepare(ctx context.Context, r *rollout) (err error) {
-	q := &r.Request
+	q := &r.record.Request
 	switch {
 	case q.Task != "":
 		if q.Task, err = s.taskFolder(q.Task); err != nil {
@@ -187,31 +232,28 @@ func (s *server) storeRow(row json.RawMessage) (string, error) {
 
 // job returns the job of a rollout.
 func (s *server) job(ctx context.Context, r *rollout) (*bench.Job, error) {
-	layers, err := r.Request.settings()
+	q := r.record.Request // it does not change once the rollout is accepted
+	layers, err := q.settings()
 	if err != nil {
 		return nil, err
 	}
-	request := bench.Request{Subset: r.subset, Settings: layers, Key: r.key, Dir: s.path(rolloutsDir, r.ID)}
-	if r.Request.Task == "" && len(r.Request.Row) == 0 {
-		request.Instance = r.Request.Instance
+	request := bench.Request{Subset: r.subset, Settings: layers, Key: r.key, Dir: s.path(rolloutsDir, r.record.ID)}
+	if q.Task == "" && len(q.Row) == 0 {
+		request.Instance = q.Instance
 	}
 	return s.service.Job(ctx, request)
 }
 
-// start runs a rollout when there is room. The caller holds the lock.
+// start runs a rollout when there is room. The caller holds the rollout's lock.
 func (s *server) start(r *rollout) {
 	ctx, cancel := context.WithCancelCause(s.ctx)
 	r.cancel = cancel
-	s.rollouts[r.ID] = r
-	if r.State == needsKey {
-		return
-	}
 	s.wait.Go(func() {
 		defer cancel(nil)
 		err := s.room.Acquire(ctx, 1)
 		if err == nil {
 			now := time.Now().UTC()
-			s.update(r, func() { r.State, r.Started = running, &now })
+			s.update(r, func(rec *record) { rec.State, rec.Started = running, &now })
 			err = s.runJob(ctx, r)
 			s.room.Release(1)
 		}
@@ -253,32 +295,30 @@ func (s *server) redact(r *rollout, message string) string {
 // finish stores the last state of a rollout and forgets its key.
 func (s *server) finish(r *rollout, last state, message string) {
 	now := time.Now().UTC()
-	s.update(r, func() { r.State, r.Error, r.Ended = last, message, &now })
-	a := s.result(r.record, noTokens)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.rollouts, r.ID)
-	s.metrics.add(a)
+	rec := s.update(r, func(rec *record) { rec.State, rec.Error, rec.Ended = last, message, &now })
+	s.metrics.add(s.result(rec, noTokens))
+	s.forget(rec.ID)
 	close(r.over)
 }
 
 // update changes the record of a rollout and stores it.
-func (s *server) update(r *rollout, change func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	change()
-	if err := s.save(r); err != nil {
-		s.metrics.writeErrors++ // the run folder has the results, and a restart runs nothing again
+func (s *server) update(r *rollout, change func(*record)) record {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change(&r.record)
+	if err := s.save(r.record); err != nil {
+		s.metrics.addWriteError() // the run folder has the results, and a restart runs nothing again
 	}
+	return r.record
 }
 
-// save writes the file of a rollout. The caller holds the lock.
-func (s *server) save(r *rollout) error {
-	data, err := json.Marshal(r.record)
+// save writes the file of a rollout.
+func (s *server) save(rec record) error {
+	data, err := json.Marshal(rec)
 	if err != nil {
 		return err
 	}
-	if err := s.root.WriteFile(s.recordPath(r.ID), append(data, '\n')); err != nil {
+	if err := s.root.WriteFile(s.recordPath(rec.ID), append(data, '\n')); err != nil {
 		return fmt.Errorf("store rollout: %w", err)
 	}
 	return nil
@@ -290,10 +330,8 @@ func (s *server) find(id string) (record, error) {
 	if !validID.MatchString(id) {
 		return record{}, notFound
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if r, ok := s.rollouts[id]; ok {
-		return r.record, nil
+	if r := s.open(id); r != nil {
+		return r.now(), nil
 	}
 	rec, err := s.read(id)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -315,10 +353,7 @@ func (s *server) read(id string) (rec record, err error) {
 
 // await waits until a rollout has ended, or for at most a time.
 func (s *server) await(ctx context.Context, id string, limit time.Duration) (record, error) {
-	s.mu.Lock()
-	r, ok := s.rollouts[id]
-	s.mu.Unlock()
-	if ok && limit > 0 {
+	if r := s.open(id); r != nil {
 		timer := time.NewTimer(limit)
 		defer timer.Stop()
 		select {
@@ -332,17 +367,19 @@ func (s *server) await(ctx context.Context, id string, limit time.Duration) (rec
 
 // delete ends a rollout with its sandboxes.
 func (s *server) delete(ctx context.Context, id string) (record, error) {
-	s.mu.Lock()
-	r, ok := s.rollouts[id]
-	hasNoWorker := ok && r.State == needsKey
-	if hasNoWorker {
-		delete(s.rollouts, id)
-	}
-	s.mu.Unlock()
-	if !ok {
+	r := s.open(id)
+	if r == nil {
 		return s.find(id)
 	}
-	if r.cancel(errDeleted); hasNoWorker {
+	r.mu.Lock()
+	cancel, hasWorker := r.cancel, r.cancel != nil
+	if !hasWorker { // it waits for its key; setKey may not start it any more
+		r.record.State = cancelled
+	}
+	r.mu.Unlock()
+	if hasWorker {
+		cancel(errDeleted)
+	} else if s.forget(id) { // not by another request
 		s.finish(r, cancelled, "")
 	}
 	return s.await(ctx, id, maxWait)
@@ -350,15 +387,17 @@ func (s *server) delete(ctx context.Context, id string) (record, error) {
 
 // setKey gives a rollout the key that it had before the service was restarted.
 func (s *server) setKey(id, key string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, ok := s.rollouts[id]
-	if !ok || r.State != needsKey {
+	r := s.open(id)
+	if r != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+	}
+	if r == nil || r.record.State != needsKey {
 		return &httpError{http.StatusConflict, "the rollout waits for no key"}
 	}
-	r.key, r.State = &key, queued
+	r.key, r.record.State = &key, queued
 	s.start(r)
-	return s.save(r)
+	return s.save(r.record)
 }
 
 // restore continues the rollouts that an earlier service has accepted, oldest first.
@@ -381,36 +420,43 @@ func (s *server) restore() (continued int, err error) {
 			return 0, err
 		}
 		if rec.ID == id && !rec.State.isOver() {
-			open = append(open, &rollout{record: rec, over: make(chan struct{})})
+			open = append(open, &rollout{record: rec, client: rec.Client, over: make(chan struct{})})
 		}
 	}
-	slices.SortFunc(open, func(a, b *rollout) int { return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.ID, b.ID)) })
+	slices.SortFunc(open, func(a, b *rollout) int {
+		return cmp.Or(a.record.Created.Compare(b.record.Created), strings.Compare(a.record.ID, b.record.ID))
+	})
 	for _, r := range open {
-		r.State = queued
-		if r.Request.BaseURL != "" {
+		if r.record.Request.BaseURL != "" {
 			none := ""
 			r.key = &none
 		}
+		s.mu.Lock()
+		s.rollouts[r.record.ID] = r
+		s.perClient[r.client]++
+		s.mu.Unlock()
 		if err := s.prepare(s.ctx, r); err != nil {
-			s.mu.Lock()
-			s.rollouts[r.ID] = r
-			s.mu.Unlock()
 			s.finish(r, failed, text.Clip(err.Error(), maxField))
 			continue
 		}
-		if r.HasKey {
-			if j, err := s.job(s.ctx, r); err != nil || !j.IsDone() {
-				r.State = needsKey
-			}
-		}
-		s.mu.Lock()
-		s.start(r)
-		err := s.save(r)
-		s.mu.Unlock()
-		if err != nil {
-			return continued, err
-		}
 		continued++
+		if s.lacksKey(r) {
+			s.update(r, func(rec *record) { rec.State = needsKey })
+			continue
+		}
+		s.update(r, func(rec *record) { rec.State = queued })
+		r.mu.Lock()
+		s.start(r)
+		r.mu.Unlock()
 	}
 	return continued, nil
+}
+
+// lacksKey reports whether attempts are left that need the key of the request.
+func (s *server) lacksKey(r *rollout) bool {
+	if !r.record.HasKey {
+		return false
+	}
+	j, err := s.job(s.ctx, r)
+	return err != nil || !j.IsDone()
 }

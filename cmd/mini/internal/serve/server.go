@@ -7,6 +7,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -38,10 +39,12 @@ type server struct {
 	polls chan struct{} // as many as may wait at the same time
 	wait  sync.WaitGroup
 
-	mu       sync.Mutex // guards what follows
-	rollouts map[string]*rollout
-	verified map[string]*verification // those in progress, by their folder
-	metrics  metrics
+	metrics metrics
+
+	mu        sync.Mutex // guards what follows
+	rollouts  map[string]*rollout
+	perClient map[string]int           // number of rollouts
+	verified  map[string]*verification // those in progress, by their folder
 }
 
 // Limits of requests that wait.
@@ -55,7 +58,7 @@ func newServer(ctx context.Context, service *bench.Service, root *rootdir.Dir, o
 	s := &server{
 		ctx: ctx, service: service, root: root, options: o, clients: map[[sha256.Size]byte]string{}, mux: http.NewServeMux(),
 		room: semaphore.NewWeighted(int64(2*attempts + evaluations)), polls: make(chan struct{}, maxPolls),
-		rollouts: map[string]*rollout{}, verified: map[string]*verification{}, metrics: newMetrics(),
+		rollouts: map[string]*rollout{}, perClient: map[string]int{}, verified: map[string]*verification{}, metrics: newMetrics(),
 	}
 	for token, name := range tokens {
 		s.clients[sha256.Sum256([]byte(token))] = name
@@ -102,9 +105,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		s.mux.ServeHTTP(counted, r)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.metrics.requests[counted.status]++
+	s.metrics.addRequest(counted.status)
 }
 
 // client returns the name of the client whose token a request has.
@@ -177,12 +178,13 @@ func (s *server) postRollout(w http.ResponseWriter, r *http.Request, client stri
 func (s *server) listRollouts(w http.ResponseWriter, _ *http.Request, client string) error {
 	list := []answer{}
 	s.mu.Lock()
-	for _, r := range s.rollouts {
-		if r.Client == client {
-			list = append(list, newAnswer(r.record))
+	all := slices.Collect(maps.Values(s.rollouts))
+	s.mu.Unlock()
+	for _, r := range all {
+		if r.client == client {
+			list = append(list, newAnswer(r.now()))
 		}
 	}
-	s.mu.Unlock()
 	slices.SortFunc(list, func(a, b answer) int { return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.ID, b.ID)) })
 	writeJSON(w, http.StatusOK, map[string]any{"rollouts": list})
 	return nil

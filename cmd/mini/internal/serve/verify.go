@@ -96,12 +96,12 @@ func (s *server) verification(subset, instance, patch, dir string) (*verificatio
 	s.verified[dir] = v
 	s.wait.Go(func() {
 		v.answer, v.err = s.verify(subset, instance, patch, dir)
+		if v.answer != nil {
+			s.metrics.addVerdict(v.answer.Class)
+		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		delete(s.verified, dir)
-		if v.answer != nil {
-			s.metrics.verdicts[v.answer.Class]++
-		}
 		close(v.over)
 	})
 	return v, nil
