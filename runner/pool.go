@@ -137,7 +137,7 @@ func (j *job) interrupt(cause error) {
 // RunEvaluations runs evaluations without attempts, until all have ended or ctx is
 // done.
 func RunEvaluations(ctx context.Context, workers int, retries Retries, log *EventLog, all []Work) error {
-	p := NewPool(0, min(workers, len(all)), Budget{})
+	p := NewPool(0, min(workers, len(all)), Budget{}) //nolint:contextcheck // each job has the context of its run
 	defer p.Close()
 	return p.RunEvaluations(ctx, retries, log, all)
 }

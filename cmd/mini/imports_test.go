@@ -32,10 +32,11 @@ var layers = []struct {
 	{"env/open", "internal env model trajectories datasets datasets/harbor agent configs datasets/open"},
 	{"runner", "internal env model trajectories datasets datasets/harbor agent"},
 	{"runner/source", "internal trajectories datasets runner"},
+	{"runner/rewards", "internal model trajectories datasets runner runner/source"},
 	{"runner/setup", "internal env model trajectories datasets datasets/harbor agent configs runner datasets/open model/open env/open"},
 	{"examples", "internal env model trajectories datasets agent configs runner runner/source datasets/open model/open env/open runner/setup"},
 	{"cmd/mini-helper", "internal env"},
-	{"cmd/mini", "internal env model trajectories datasets datasets/harbor agent configs runner runner/source datasets/open model/open env/open runner/setup"},
+	{"cmd/mini", "internal env model trajectories datasets datasets/harbor agent configs runner runner/source runner/rewards datasets/open model/open env/open runner/setup"},
 }
 
 // roots are the packages with the types and interfaces that all others use. They

@@ -46,7 +46,7 @@ func writeAttempt(t *testing.T, folder *runner.Folder, id string, n int, class t
 	t.Helper()
 	path := folder.Journal(id, n)
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
-	f, err := os.Create(path) //nolint:gosec // a file of the test
+	f, err := os.Create(path)
 	require.NoError(t, err)
 	j, err := trajectories.NewJournal(f, trajectories.Header{InstanceID: id, Attempt: n, Repetition: 1, ModelName: "m", Session: "s-" + id})
 	require.NoError(t, err)
@@ -83,7 +83,7 @@ func TestRewards(t *testing.T) {
 	defer server.Close()
 	folder, err := runner.Open(filepath.Join(t.TempDir(), "run"))
 	require.NoError(t, err)
-	defer folder.Close() //nolint:errcheck // the test is over
+	defer folder.Close()
 	url := server.URL + "/sessions/{session}/{instance}/reward_info"
 
 	var warnings []string

@@ -240,7 +240,7 @@ func (j *Job) open(ctx context.Context, notes, display io.Writer, eventLog *cmdu
 	}
 	j.folder.SetVerdictFilter(eval.IsSignedByUser)
 	j.ctl = &controller{folder: j.folder, state: batch.New(), models: j.Models, images: j.sandboxes.Images}
-	log := runner.NewLog(j.folder, func(e runner.Event) {
+	log := runner.NewLog(j.folder, func(e runner.Event) { //nolint:contextcheck // rewards are sent also after an interrupt
 		j.show(e)
 		j.ctl.state.Update(e)
 		if j.rewards != nil {

@@ -64,7 +64,7 @@ func OpenService(ctx context.Context, a *app.App, o *Options, limits *modelopen.
 		return nil, err
 	}
 	c := s.config.Run
-	s.pool = runner.NewPool(c.Workers, eval.WorkerCount(s.config.Eval.Workers), runner.Budget{Cost: c.TotalCostLimit, Calls: c.TotalCallLimit})
+	s.pool = runner.NewPool(c.Workers, eval.WorkerCount(s.config.Eval.Workers), runner.Budget{Cost: c.TotalCostLimit, Calls: c.TotalCallLimit}) //nolint:contextcheck // each job has the context of its run
 	return s, nil
 }
 

@@ -132,7 +132,7 @@ func (s *server) accept(ctx context.Context, client, idempotencyKey string, q re
 		s.forget(r.record.ID)
 		return record{}, false, err
 	}
-	s.start(r)
+	s.start(r) //nolint:contextcheck // it outlives the request
 	return r.record, true, nil
 }
 

@@ -144,7 +144,7 @@ func run(ctx context.Context, a *app.App, o *Options) (err error) {
 		s.wait.Wait()
 		err = errors.Join(err, service.Close())
 	}()
-	continued, err := s.restore()
+	continued, err := s.restore() //nolint:contextcheck // the context of the jobs is the server's
 	if err != nil {
 		return usage.Wrap(err)
 	}

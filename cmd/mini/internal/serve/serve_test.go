@@ -132,7 +132,7 @@ func (s *service) do(method, path, body string, header ...string) (status int, r
 	}
 	resp, err := http.DefaultClient.Do(req)
 	require.NoError(s.t, err)
-	defer resp.Body.Close() //nolint:errcheck // read below
+	defer resp.Body.Close()
 	data, err := io.ReadAll(resp.Body)
 	require.NoError(s.t, err)
 	if resp.Header.Get("Content-Type") == "application/json" {
@@ -217,7 +217,7 @@ func TestHostileClients(t *testing.T) {
 	t.Run("half a request", func(t *testing.T) {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 		require.NoError(t, err)
-		defer conn.Close() //nolint:errcheck // nothing is expected of it
+		defer conn.Close()
 		_, err = fmt.Fprintf(conn, "POST /rollouts HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: 100\r\n\r\n{", token)
 		require.NoError(t, err)
 		status, _ := s.do("GET", "/health", "")
@@ -340,7 +340,7 @@ func checkNoText(t *testing.T, dir, text string) {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
-		data, err := os.ReadFile(path) //nolint:gosec // a file of the test
+		data, err := os.ReadFile(path)
 		if bytes.Contains(data, []byte(text)) {
 			t.Errorf("%s has %s", path, text)
 		}
@@ -425,7 +425,7 @@ func TestFlags(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tokens")
 	require.NoError(t, os.WriteFile(file, []byte("trainer:short\n"), 0o600))
 	readable := filepath.Join(t.TempDir(), "readable")
-	require.NoError(t, os.WriteFile(readable, nil, 0o644)) //nolint:gosec // the fault
+	require.NoError(t, os.WriteFile(readable, nil, 0o644))
 	for name, tt := range map[string]struct {
 		args []string
 		want string

@@ -52,7 +52,8 @@ func (s *server) postVerify(w http.ResponseWriter, r *http.Request, _ string) er
 	if (q.Instance == "") == (len(q.Row) == 0) || q.Patch == nil {
 		return badRequest("give a patch, and one of instance and row")
 	}
-	subset, err := "", error(nil)
+	var subset string
+	var err error
 	if len(q.Row) > 0 {
 		subset, err = s.storeRow(q.Row)
 	} else {
