@@ -213,8 +213,10 @@ func (j *Job) resolve(ctx context.Context, a *app.App) (err error) {
 // cache. The job shares the rows and the rate limits of first, unless that is nil.
 func (j *Job) prepare(ctx context.Context, a *app.App, notes io.Writer, first *Job) (err error) {
 	o, cfg := j.Options, j.Config
-	if err := o.check(cfg); err != nil {
-		return err
+	if j.service == nil { // the flags of a service are those of all requests
+		if err := o.check(cfg); err != nil {
+			return err
+		}
 	}
 	if j.Progress, err = progress.Choose(o.progress, progress.DetectTerminal(a.Streams), progress.Kinds); err != nil && !o.dryRun {
 		return err

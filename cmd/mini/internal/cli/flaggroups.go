@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,6 +26,7 @@ var runGroups = []flagGroup{
 // has one list.
 var flagGroups = map[string][]flagGroup{
 	"mini bench": runGroups, "mini eval": runGroups, "mini doctor": runGroups,
+	"mini serve": slices.Concat([]flagGroup{{"Serve", "listen tls-cert tls-key plain-http token-file tasks queue per-client"}}, runGroups),
 	"mini export": {
 		{"Choose attempts", "select resolved verdict class repo model exclude-flagged flags"},
 		{"Bounds", "max-tokens tokenizer max-steps min-steps max-format-errors max-per-instance min-per-instance dedupe"},

@@ -19,7 +19,7 @@ var commandGroups = []struct {
 	title    string
 	commands []string
 }{
-	{"Run agents", []string{"bench", "ctl", "replay"}},
+	{"Run agents", []string{"bench", "ctl", "replay", "serve"}},
 	{"Evaluate patches", []string{"eval", "grade"}},
 	{"Inspect results", []string{"report", "runs", "compare", "inspect", "view", "label", "shell"}},
 	{"Convert trajectories", []string{"import", "export"}},

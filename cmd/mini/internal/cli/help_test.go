@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -50,7 +51,7 @@ func TestHelpIsComplete(t *testing.T) {
 			t.Errorf("%s: a flag is in no group\n%s", cmd.CommandPath(), text)
 		}
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			if shown := strings.Contains(text, "--"+f.Name); shown == f.Hidden {
+			if shown := regexp.MustCompile(`--` + f.Name + `[^-a-z]`).MatchString(text); shown == f.Hidden {
 				t.Errorf("%s: --%s is shown: %t, hidden: %t", cmd.CommandPath(), f.Name, shown, f.Hidden)
 			}
 			if !f.Hidden && f.Usage == "" {

@@ -75,6 +75,7 @@ continues what was accepted.`,
 	for _, name := range []string{"instance", "filter", "slice", "shuffle", "seed", "dry-run", "progress", "json", "redo-existing", "events", "attempts", "eval", "force"} {
 		f.Lookup(name).Hidden = true // a request chooses these, or they are for people
 	}
+	f.Lookup("output").Usage = "`FOLDER` of the service, with the folders of runs (default mini-runs/serve)"
 	f.StringVar(&o.listen, "listen", "127.0.0.1:7350", "`ADDRESS:PORT` to listen on")
 	f.StringVar(&o.tlsCert, "tls-cert", "", "`FILE` with the certificate, for TLS")
 	f.StringVar(&o.tlsKey, "tls-key", "", "`FILE` with the key of the certificate")
@@ -82,7 +83,7 @@ continues what was accepted.`,
 	f.StringVar(&o.tokenFile, "token-file", "", "`FILE` with a line NAME:TOKEN for each client")
 	f.StringArrayVar(&o.tasks, "tasks", nil, "`FOLDER` whose tasks in Harbor's form may be requested; repeatable")
 	f.IntVar(&o.queue, "queue", 10000, "number of rollouts that may wait or run")
-	f.IntVar(&o.perClient, "per-client", 0, "number of rollouts of one client that may wait or run (default: all)")
+	f.IntVar(&o.perClient, "per-client", 0, "number of rollouts of one client that may wait or run (0: as many as --queue)")
 	return cmd
 }
 
