@@ -20,6 +20,8 @@ declare -A parts=(
 	[step]='./cmd/mini ^BenchmarkStep$'
 	[batch]='./cmd/mini ^BenchmarkBatch$'
 	[output]='./cmd/mini ^BenchmarkOutput$'
+	[serve]='./cmd/mini ^BenchmarkServe$'
+	[verify]='./cmd/mini ^BenchmarkVerify$'
 	[ask]='./env/docker ^BenchmarkToolCall$'
 	[life]='./env/docker ^BenchmarkLifecycle$'
 	[many]='./env/docker ^BenchmarkMany$'
@@ -55,6 +57,9 @@ batch      Batch/16-workers           ms-CPU/step       <=0.6   16 workers: CPU 
 batch      Batch/64-workers           MB                <=56    64 workers: peak memory of mini
 output     Output                     s-more            <=0.5   200 MB of output, above head alone
 output     Output                     MB                <=28    200 MB of output: peak memory of mini
+serve      Serve                      MB                <=160   mini serve, 500 rollouts at once: peak memory
+serve      Serve                      ms-health         <=50    mini serve, 500 rollouts at once: slowest /health
+verify     Verify                     %eval             >=95    mini serve, /verify: rate / that of mini eval
 ask        ToolCall/bash-c            ms-tools-allowed  <=0.25  bash -c: tools that are not called
 ask        ToolCall/bash-c            ms-tool-call      <=3     bash -c: a call of mini-tool
 ask        ToolCall/bash-lc           ms-tools-allowed  <=0.25  bash -lc: tools that are not called
@@ -99,8 +104,8 @@ median_ms() {
 	done | sort -n | awk 'NR == 21 { printf "%.1f", $1 / 1000 }'
 }
 
-all='program view journal grade export web'
-if scripts/engine.sh; then all+=' step ask batch life output many attempt scrub'; fi
+all='program view journal grade export web serve'
+if scripts/engine.sh; then all+=' step ask batch life output many attempt scrub verify'; fi
 for part in ${PARTS:-$all}; do
 	echo "== $part"
 	measure "$part" >"$tmp/$part" || { cat "$tmp/$part"; failed=1; continue; }

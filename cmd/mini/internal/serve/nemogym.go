@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
@@ -53,7 +52,7 @@ func (s *server) postRun(w http.ResponseWriter, r *http.Request, client string) 
 	if err != nil {
 		return err
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // an attempt may take longer
+	mayTakeLong(w)
 	if running := s.open(rec.ID); running != nil {
 		select {
 		case <-running.over:

@@ -41,7 +41,8 @@ func (s state) isOver() bool { return s == done || s == cancelled || s == failed
 type record struct {
 	ID      string     `json:"id"`
 	Client  string     `json:"client"`
-	Request request    `json:"request"` // without the key
+	Request request    `json:"request"`            // without the key and the row
+	RowFile string     `json:"row_file,omitempty"` // the row, in the folder of rows
 	HasKey  bool       `json:"has_key,omitempty"`
 	Hash    string     `json:"request_sha256"`
 	State   state      `json:"state"`
@@ -79,7 +80,8 @@ var validID = lazyregexp.New(`^[a-z0-9]{1,40}$`)
 
 // Folders and files below the folder of the service.
 const (
-	rolloutsDir = "rollouts"
+	rolloutsDir = "rollouts" // run folders
+	requestsDir = "requests" // records
 	rowsDir     = "rows"
 	verifyDir   = "verify"
 )
@@ -88,7 +90,7 @@ func (s *server) path(parts ...string) string {
 	return filepath.Join(append([]string{s.root.Path()}, parts...)...)
 }
 
-func (s *server) recordPath(id string) string { return s.path(rolloutsDir, id+".json") }
+func (s *server) recordPath(id string) string { return s.path(requestsDir, id+".json") }
 
 // maxRecord is the maximum size of the file of a rollout, in bytes.
 const maxRecord = maxBody + 64<<10
@@ -194,9 +196,13 @@ func (s *server) prepare(ctx context.Context, r *rollout) (err error) {
 		}
 		r.subset = q.Task
 	case len(q.Row) > 0:
-		if r.subset, err = s.storeRow(q.Row); err != nil {
+		if r.record.RowFile, err = s.storeRow(q.Row); err != nil {
 			return err
 		}
+		q.Row = nil // many rows would fill the memory
+		r.subset = s.path(rowsDir, r.record.RowFile)
+	case r.record.RowFile != "":
+		r.subset = s.path(rowsDir, r.record.RowFile)
 	default:
 		if r.subset, err = s.findSubset(q.Subset, q.Instance); err != nil {
 			return err
@@ -215,7 +221,7 @@ func (s *server) prepare(ctx context.Context, r *rollout) (err error) {
 	return nil
 }
 
-// storeRow writes a row as a dataset of its own, and returns its path.
+// storeRow writes a row as a dataset of its own, and returns the name of the file.
 func (s *server) storeRow(row json.RawMessage) (string, error) {
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(row, &object); err != nil {
@@ -223,11 +229,11 @@ func (s *server) storeRow(row json.RawMessage) (string, error) {
 	}
 	data, _ := json.Marshal(object) // it was JSON
 	sum := sha256.Sum256(data)
-	path := s.path(rowsDir, hex.EncodeToString(sum[:16])+".jsonl")
-	if _, err := s.root.Lstat(path); err == nil {
-		return path, nil
+	name := hex.EncodeToString(sum[:16]) + ".jsonl"
+	if _, err := s.root.Lstat(s.path(rowsDir, name)); err == nil {
+		return name, nil
 	}
-	return path, s.root.WriteFile(path, append(data, '\n'))
+	return name, s.root.WriteFile(s.path(rowsDir, name), append(data, '\n'))
 }
 
 // job returns the job of a rollout.
@@ -238,7 +244,7 @@ func (s *server) job(ctx context.Context, r *rollout) (*bench.Job, error) {
 		return nil, err
 	}
 	request := bench.Request{Subset: r.subset, Settings: layers, Key: r.key, Dir: s.path(rolloutsDir, r.record.ID)}
-	if q.Task == "" && len(q.Row) == 0 {
+	if q.Task == "" && r.record.RowFile == "" {
 		request.Instance = q.Instance
 	}
 	return s.service.Job(ctx, request)
@@ -402,9 +408,9 @@ func (s *server) setKey(id, key string) error {
 
 // restore continues the rollouts that an earlier service has accepted, oldest first.
 func (s *server) restore() (continued int, err error) {
-	entries, err := s.root.ReadDir(s.path(rolloutsDir))
+	entries, err := s.root.ReadDir(s.path(requestsDir))
 	if errors.Is(err, fs.ErrNotExist) {
-		return 0, s.root.MkdirAll(s.path(rolloutsDir))
+		return 0, s.root.MkdirAll(s.path(requestsDir))
 	}
 	if err != nil {
 		return 0, err

@@ -1,9 +1,8 @@
 // Package serve implements mini serve: attempts and verdicts over HTTP, for programs
 // that train models.
 //
-// Each accepted rollout is a run folder below the folder of the service, and a file
-// beside it with the request, so that the next service continues what this one has
-// accepted. Keys of models are in memory only.
+// Each accepted rollout is a run folder and a file with the request, so that the next
+// service continues what this one has accepted. Keys of models are in memory only.
 package serve
 
 import (
@@ -90,7 +89,8 @@ continues what was accepted.`,
 // Limits of connections.
 const (
 	readHeaderTimeout = 10 * time.Second
-	readTimeout       = time.Minute // of a request with its body
+	readTimeout       = 2 * time.Minute // of a request with its body, or of waiting for the response
+	writeTimeout      = 2 * time.Minute // of a response, or of waiting for it
 	idleTimeout       = 2 * time.Minute
 	shutdownTimeout   = 5 * time.Second
 	maxHeader         = 64 << 10
@@ -160,7 +160,7 @@ func run(ctx context.Context, a *app.App, o *Options) (err error) {
 		_, _ = fmt.Fprintf(a.Err, "mini: the token of this service: %s\n", printed)
 	}
 	server := &http.Server{
-		Handler: s, ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		Handler: s, ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		BaseContext: func(net.Listener) context.Context { return jobs },
 	}
 	stop := context.AfterFunc(ctx, func() {

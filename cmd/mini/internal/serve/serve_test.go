@@ -223,7 +223,7 @@ func TestHostileClients(t *testing.T) {
 		status, _ := s.do("GET", "/health", "")
 		assert.Equal(t, 200, status, "status beside a slow client")
 	})
-	entries, err := os.ReadDir(filepath.Join(s.dir, "rollouts"))
+	entries, err := os.ReadDir(filepath.Join(s.dir, "requests"))
 	require.NoError(t, err)
 	assert.Equal(t, 0, len(entries), "accepted rollouts")
 }
@@ -402,6 +402,19 @@ func TestRun(t *testing.T) {
 		}
 	}
 	assert.Equal(t, []string{"assistant", "user", "assistant", "user", "assistant"}, roles)
+}
+
+// TestRow makes an attempt at a row of the request, which is stored as a dataset.
+func TestRow(t *testing.T) {
+	_, url := newGateway(t)
+	s := start(t, filepath.Join(t.TempDir(), "serve"))
+	status, reply := s.do("POST", "/rollouts", fmt.Sprintf(`{"row": {"instance_id": "new__row-1", "problem_statement": "the text of the row"}, "model": "policy", "base_url": %q}`, url))
+	require.Equal(t, 202, status, "reply %v", reply)
+	id, _ := reply["id"].(string)
+	result := s.wait(id, "")
+	assert.Equal[any](t, "done", result["state"], "result %v", result)
+	assert.Equal[any](t, "new__row-1", result["instance"])
+	checkNoText(t, filepath.Join(s.dir, "requests"), "the text of the row")
 }
 
 // TestLimits: a client that has as many rollouts as it may waits for one to end.

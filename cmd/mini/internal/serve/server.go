@@ -133,7 +133,15 @@ func (w *statusWriter) WriteHeader(status int) {
 // Unwrap is for http.ResponseController.
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
+// mayTakeLong removes the limits of time of a request that waits for tests.
+func mayTakeLong(w http.ResponseWriter) {
+	c := http.NewResponseController(w)
+	_ = c.SetReadDeadline(time.Time{}) // all connections of net/http have it
+	_ = c.SetWriteDeadline(time.Time{})
+}
+
 func writeJSON(w http.ResponseWriter, status int, v any) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout)) // likewise
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(v) // the client may have gone

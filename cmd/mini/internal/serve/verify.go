@@ -4,9 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"path/filepath"
-	"time"
 
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/runner/verdicts"
@@ -56,6 +56,7 @@ func (s *server) postVerify(w http.ResponseWriter, r *http.Request, _ string) er
 	var err error
 	if len(q.Row) > 0 {
 		subset, err = s.storeRow(q.Row)
+		subset = s.path(rowsDir, subset)
 	} else {
 		subset, err = s.findSubset(q.Subset, q.Instance)
 	}
@@ -69,7 +70,7 @@ func (s *server) postVerify(w http.ResponseWriter, r *http.Request, _ string) er
 		if err != nil {
 			return err
 		}
-		_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // the tests may take longer
+		mayTakeLong(w)
 		select {
 		case <-v.over:
 		case <-r.Context().Done():
@@ -90,8 +91,11 @@ func (s *server) verification(subset, instance, patch, dir string) (*verificatio
 	if v, ok := s.verified[dir]; ok {
 		return v, nil
 	}
-	if s.ctx.Err() != nil {
+	switch {
+	case s.ctx.Err() != nil:
 		return nil, &httpError{http.StatusServiceUnavailable, "the service ends"}
+	case len(s.verified) >= s.options.queue:
+		return nil, &httpError{http.StatusTooManyRequests, fmt.Sprintf("%d patches are evaluated, which is the limit (--queue)", len(s.verified))}
 	}
 	v := &verification{over: make(chan struct{})}
 	s.verified[dir] = v
