@@ -275,20 +275,20 @@ func TestRollouts(t *testing.T) {
 	s := start(t, filepath.Join(t.TempDir(), "serve"))
 	const key = "sk-secret-of-the-client-1"
 	body := fmt.Sprintf(`{"instance": "a__b-1", "model": "policy", "base_url": %q, "api_key": %q, "sampling": {"temperature": 0.7},
-		"group": "g7", "k": 3, "tokens": true, "evaluate": false}`, url, key)
+		"group": "g7", "k": 8, "tokens": true, "evaluate": false}`, url, key)
 	status, reply := s.do("POST", "/rollouts", body, "Idempotency-Key", "one")
 	require.Equal(t, 202, status, "reply %v", reply)
 	id, _ := reply["id"].(string)
 	status, again := s.do("POST", "/rollouts", body, "Idempotency-Key", "one")
 	assert.Equal[any](t, id, again["id"], "id of the repeated request, status %d", status)
-	status, _ = s.do("POST", "/rollouts", strings.Replace(body, `"k": 3`, `"k": 2`, 1), "Idempotency-Key", "one")
+	status, _ = s.do("POST", "/rollouts", strings.Replace(body, `"k": 8`, `"k": 2`, 1), "Idempotency-Key", "one")
 	assert.Equal(t, 409, status, "status of another request with the same idempotency key")
 
 	result := s.wait(id, "&tokens=turns")
 	require.Equal[any](t, "done", result["state"], "result %v", result)
 	assert.Equal[any](t, "g7", result["group"])
 	attempts, _ := result["attempts"].([]any)
-	require.Equal(t, 3, len(attempts))
+	require.Equal(t, 8, len(attempts), "the group is complete")
 	for i, a := range attempts {
 		a, _ := a.(map[string]any)
 		reward, hasReward := a["reward"]
@@ -307,7 +307,7 @@ func TestRollouts(t *testing.T) {
 	rows, _ := first["tokens"].([]any)
 	assert.Equal(t, 1, len(rows), "segments of a conversation without drift")
 	_, metrics := s.do("GET", "/metrics", "")
-	for _, line := range []string{`mini_rollouts{state="done"} 1`, `mini_attempts_total{class="submitted"} 3`, `mini_rewards_total{reward="null"} 3`} {
+	for _, line := range []string{`mini_rollouts{state="done"} 1`, `mini_attempts_total{class="submitted"} 8`, `mini_rewards_total{reward="null"} 8`} {
 		if text, _ := metrics["text"].(string); !strings.Contains(text, line+"\n") {
 			t.Errorf("metrics without %s:\n%s", line, text)
 		}
