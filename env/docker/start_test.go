@@ -181,7 +181,7 @@ func TestCommandUser(t *testing.T) {
 	if res := run("app", "touch /root/x || cat /etc/shadow || kill -KILL 1"); res.ExitCode == 0 {
 		t.Errorf("a user has the rights of root: %s", res.Output)
 	}
-	for _, unknown := range []string{"nobody-here", "app:nothing", "0x1"} {
+	for _, unknown := range []string{"unknown-user", "app:nothing", "0x1"} {
 		assert.Contains(t, run(unknown, "true").Failure, unknown)
 	}
 	// A command may replace the file by a pipe, which must not block the helper.

@@ -72,8 +72,8 @@ func CheckURL(address string) error {
 		return err
 	}
 	u, err := url.Parse(expand(address, Reward{Instance: "i", Session: "s"}))
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
-		return errors.New("want http:// or https:// and a host, without a user")
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" {
+		return errors.New("want http:// or https:// and a host, without user and query, because it is written to files")
 	}
 	return nil
 }

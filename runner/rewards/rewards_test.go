@@ -150,7 +150,7 @@ func TestSettings(t *testing.T) {
 	t.Parallel()
 	for url, ok := range map[string]bool{
 		"http://gateway/sessions/{session}/reward": true, "https://{instance}.example/": true, "http://gateway/{sesion}": false,
-		"gateway/reward": false, "ftp://gateway/": false, "http://user:key@gateway/": false, "http://": false,
+		"gateway/reward": false, "ftp://gateway/": false, "http://user:key@gateway/": false, "http://": false, "http://gateway/reward?key=secret": false,
 	} {
 		if err := rewards.CheckURL(url); (err == nil) != ok {
 			t.Errorf("%s: %v", url, err)

@@ -125,6 +125,9 @@ func (s *Service) Job(ctx context.Context, r Request) (*Job, error) {
 // RunJob runs a job, and returns an error if it did not run to its end.
 func (s *Service) RunJob(ctx context.Context, j *Job) error {
 	err := j.Run(ctx, s.app)
+	if j.sum.BudgetExhausted && !j.sum.Complete() {
+		return errors.New("the budget of the service is spent")
+	}
 	if ctx.Err() == nil && j.sum.Instances > 0 && errors.Is(err, cmdutil.ErrIncomplete) {
 		return nil // the attempts say why
 	}

@@ -4,11 +4,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"path/filepath"
 
 	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/usage"
 	"github.com/minibench/mini/runner/verdicts"
 )
 
@@ -122,8 +124,10 @@ func (s *server) verify(subset, instance, patch, dir string) (*verdict, error) {
 	switch {
 	case s.ctx.Err() != nil:
 		return nil, &httpError{http.StatusServiceUnavailable, "the service ends; send the request again"}
-	case err != nil:
+	case errors.As(err, new(*usage.Error)): // the row or the patch cannot be evaluated
 		return nil, badRequest("%s", text.Clip(err.Error(), maxField))
+	case err != nil:
+		return nil, &httpError{http.StatusInternalServerError, text.Clip(err.Error(), maxField)}
 	}
 	v := &verdict{Instance: in.ID, Class: string(r.Class), Reason: r.Reason, Hint: r.Hint, Seconds: r.Seconds}
 	if r.Class == verdicts.Infrastructure {
