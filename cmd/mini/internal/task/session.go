@@ -278,6 +278,7 @@ func (t *session) runAgent(ctx context.Context, journal *trajectories.Journal) (
 			eventsShown = t.showEvents(ctx)
 		},
 		BeforeClose: func(ctx context.Context, sandbox env.Environment, out trajectories.Outcome) error {
+			t.chat.WaitForStep(ctx)
 			t.bus.Close()
 			<-eventsShown
 			t.reportProcesses(ctx, sandbox)

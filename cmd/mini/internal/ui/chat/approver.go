@@ -25,7 +25,12 @@ const (
 // command that only submits, unless a rule does. In human mode, Decide interrupts subagents, which
 // would otherwise spend their budget on denied commands.
 func (s *Session) Decide(ctx context.Context, req agent.ApprovalRequest) (agent.Decision, error) {
-	s.waitForStep(ctx)
+	s.WaitForStep(ctx)
+	if !req.FromChild {
+		s.mu.Lock()
+		s.step = req.Step
+		s.mu.Unlock()
+	}
 	var decision agent.Decision
 	var previous []agent.Decision
 	if s.Policy != nil {

@@ -94,37 +94,37 @@ const maxStepTime = 5 * time.Second
 // counts as the user's. If that fails or takes too long, the steps are not recorded from then on.
 func (s *Session) recordStep(ctx context.Context) {
 	s.trackFiles(ctx, func(ctx context.Context) error {
-		changes, err := s.Snapshot.RecordStep(ctx, s.currentState().Step)
+		s.mu.Lock()
+		step := s.step
+		s.mu.Unlock()
+		changes, err := s.Snapshot.RecordStep(ctx, step)
 		if err == nil && !changes.IsEmpty() {
-			s.Events.Publish(changes.event())
+			event := changes.event()
+			s.mu.Lock()
+			s.unshownChanges = append(s.unshownChanges, event)
+			s.mu.Unlock()
+			s.Events.Publish(event)
 		}
 		return err
 	})
 }
 
-// stepWait is how long the agent waits for the changes of a step before it calls the model. In large
-// repositories they are found while the model thinks.
-const stepWait = 150 * time.Millisecond
-
-// startRecordStep calls recordStep, and returns when that is done or after stepWait. waitForStep waits
-// for the end, before the next command runs.
+// startRecordStep calls recordStep while the model is called: in large repositories that takes a
+// moment. What the reply says is shown and done after the end.
 func (s *Session) startRecordStep(ctx context.Context) {
-	s.waitForStep(ctx)
+	s.WaitForStep(ctx)
 	done := make(chan struct{})
 	s.mu.Lock()
-	s.stepRecorded = done
+	s.stepRecorded, s.stepEnd = done, s.Events.LastSeq()
 	s.mu.Unlock()
 	s.background.Go(func() {
 		defer close(done)
 		s.recordStep(ctx)
 	})
-	select {
-	case <-done:
-	case <-time.After(stepWait):
-	}
 }
 
-func (s *Session) waitForStep(ctx context.Context) {
+// WaitForStep waits until the changes of the last step are found, or ctx ends.
+func (s *Session) WaitForStep(ctx context.Context) {
 	s.mu.Lock()
 	done := s.stepRecorded
 	s.mu.Unlock()

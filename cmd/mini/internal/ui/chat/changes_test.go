@@ -142,6 +142,7 @@ func testStepsAndQuestions(t *testing.T) {
 	if _, err := s.NextCommand(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	synctest.Wait()
 	bus.Close()
 	var shown []string
 	for e := range sub.All(t.Context()) {
@@ -155,17 +156,28 @@ func testStepsAndQuestions(t *testing.T) {
 	}
 }
 
-// The agent does not wait long for the changes of a step, but no command runs before they are known.
+// The model is called while the changes of a step are found. They are shown before its reply, and no
+// command runs before they are known.
 func TestSlowStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New(Config{Frontend: &noticeFrontend{}, Snapshot: slowSnapshot{}, Mode: Yolo})
+		frontend, bus := &eventFrontend{}, events.NewBus()
+		s := New(Config{Frontend: frontend, Snapshot: slowSnapshot{}, Events: bus, Mode: Yolo})
 		defer s.Close()
+		sub := bus.Subscribe(0)
+		go s.Watch(t.Context(), sub)
 		start := time.Now()
-		if _, err := s.NextCommand(t.Context()); err != nil || time.Since(start) != stepWait {
+		bus.Publish(events.OutputChunk{Data: []byte("output")})
+		if _, err := s.NextCommand(t.Context()); err != nil || time.Since(start) != 0 {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
+		bus.Publish(events.TextDelta{Text: "reply"})
 		if d, err := s.Decide(t.Context(), agent.ApprovalRequest{Command: "ls"}); err != nil || d.Action != agent.Allow || time.Since(start) != time.Second {
 			t.Errorf("%+v, %v after %v", d, err, time.Since(start))
+		}
+		bus.Close()
+		synctest.Wait()
+		if got := strings.Join(frontend.shown, " "); got != "output_chunk files_changed text_delta" {
+			t.Errorf("shown: %s", got)
 		}
 	})
 }
@@ -175,7 +187,17 @@ type slowSnapshot struct{ fixedSnapshot }
 
 func (slowSnapshot) RecordStep(context.Context, int) (Changes, error) {
 	time.Sleep(time.Second)
-	return Changes{}, nil
+	return Changes{Patch: "patch"}, nil
+}
+
+// eventFrontend records the kinds of the events that it shows.
+type eventFrontend struct {
+	noticeFrontend
+	shown []string
+}
+
+func (f *eventFrontend) ShowEvent(e events.Envelope) {
+	f.shown = append(f.shown, string(e.Event.Kind()))
 }
 
 // editingFrontend changes a file at each question, and answers yes.

@@ -14,8 +14,29 @@ func (s *Session) Watch(ctx context.Context, sub *events.Subscription) {
 	defer s.updateShown(func() { s.watchEnded = true })
 	for e := range sub.All(ctx) {
 		s.trackEvent(e.Event)
-		s.Frontend.ShowEvent(e)
+		s.showChanges(ctx, e)
+		if _, ok := e.Event.(events.FilesChanged); !ok {
+			s.Frontend.ShowEvent(e)
+		}
 		s.updateShown(func() { s.lastShown = e.Seq })
+	}
+}
+
+// showChanges shows the changes of the last step before next, if that comes after the step.
+func (s *Session) showChanges(ctx context.Context, next events.Envelope) {
+	s.mu.Lock()
+	isLater := next.Seq > s.stepEnd
+	s.mu.Unlock()
+	if !isLater {
+		return
+	}
+	s.WaitForStep(ctx)
+	s.mu.Lock()
+	changes := s.unshownChanges
+	s.unshownChanges = nil
+	s.mu.Unlock()
+	for _, c := range changes {
+		s.Frontend.ShowEvent(events.Envelope{Seq: next.Seq, Time: next.Time, Event: c})
 	}
 }
 

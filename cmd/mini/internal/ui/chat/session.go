@@ -143,9 +143,12 @@ type Session struct {
 	cancelCommand  func()          // cancels the command of runCommand; nil if none runs
 	lastShown      uint64          // sequence number of the last event shown
 	watchEnded     bool            // Watch has returned
+	step           int             // the agent's step, which the shown State may lag behind
 	stepRecorded   <-chan struct{} // closed when the last step is recorded; nil before the first one
+	stepEnd        uint64          // the last event's sequence number when that recording began
 	noSteps        bool            // the changes of each step could not be recorded
-	shownChanged   *sync.Cond      // signals changes of lastShown and watchEnded
+	unshownChanges []events.FilesChanged
+	shownChanged   *sync.Cond // signals changes of lastShown and watchEnded
 }
 
 var (
@@ -156,7 +159,7 @@ var (
 
 // New returns a session. The caller calls Watch, and Close at the end.
 func New(c Config) *Session {
-	s := &Session{Config: c, state: c.State}
+	s := &Session{Config: c, state: c.State, step: c.State.Step}
 	s.shownChanged = sync.NewCond(&s.mu)
 	s.state.Mode = c.Mode
 	s.Frontend.SetState(s.state)
