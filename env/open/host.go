@@ -28,6 +28,14 @@ import (
 // container engine.
 func IsHostClass(class string) bool { return configs.RunsOnHost(class) }
 
+// Heading names the sandboxes in the heading of a run: "docker sandboxes".
+func (s *Sandboxes) Heading() string {
+	if s.Class == "local" {
+		return "no sandbox (commands run as you on this machine)"
+	}
+	return s.Class + " sandboxes"
+}
+
 // folder is the working directory of a sandbox on this machine.
 type folder struct {
 	dir       string

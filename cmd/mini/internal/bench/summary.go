@@ -63,9 +63,9 @@ func printStart(w io.Writer, jobs []*Job) error {
 	case !first.Config.UsesModel():
 		model = "agent " + first.Config.Agent.Class
 	}
-	_, err := fmt.Fprintf(w, "%s: %s, %s, %s, %s sandboxes, %s\nfiles go to %s\n",
+	_, err := fmt.Fprintf(w, "%s: %s, %s, %s, %s, %s\nfiles go to %s\n",
 		command, text.Printable(first.Input.Dataset.Name), text.Count(len(first.Input.Rows), "instance"),
-		text.Count(first.Config.Run.Workers, "worker"), first.sandboxes.Class, text.Printable(model), text.Printable(first.topFolder()))
+		text.Count(first.Config.Run.Workers, "worker"), first.sandboxes.Heading(), text.Printable(model), text.Printable(first.topFolder()))
 	if first.combination != nil && err == nil {
 		var legend [][]string
 		for _, j := range jobs {

@@ -92,8 +92,8 @@ func (o *Options) replayGroup(ctx context.Context, a *app.App, g *group, printer
 		return err
 	}
 	defer func() { err = errors.Join(err, sandboxes.Close()) }()
-	_, err = fmt.Fprintf(printer, "mini replay: %s, %s, %s sandboxes\n",
-		text.Count(len(g.recordings), "attempt"), text.Count(g.cfg.Run.Workers, "worker"), sandboxes.Class)
+	_, err = fmt.Fprintf(printer, "mini replay: %s, %s, %s\n",
+		text.Count(len(g.recordings), "attempt"), text.Count(g.cfg.Run.Workers, "worker"), sandboxes.Heading())
 	if err != nil {
 		return err
 	}

@@ -148,17 +148,25 @@ func (m *model) answerChoices() []string {
 	return m.question.Answers
 }
 
-// interrupt handles Ctrl-C. It moves the input to the history, but discards a secret.
+// interrupt handles Ctrl-C: at a question it clears the input or, if there is none, answers with
+// ErrInterrupted; else it interrupts the agent.
 func (m *model) interrupt() {
+	hadInput := !m.input.isEmpty()
+	m.clearInput()
+	switch {
+	case m.question == nil:
+		m.handler.get().Interrupt()
+	case !hadInput:
+		m.answer(answer{err: chat.ErrInterrupted})
+	}
+}
+
+// clearInput moves the input to the history, but discards a secret.
+func (m *model) clearInput() {
 	if !m.isSecret() {
 		m.input.history.add(m.input.value())
 	}
 	m.input.reset()
-	if m.question != nil {
-		m.answer(answer{err: chat.ErrInterrupted})
-		return
-	}
-	m.handler.get().Interrupt()
 }
 
 // quit handles Ctrl-D with an empty input.
@@ -182,10 +190,7 @@ func (m *model) handleEsc(escWasPressed bool) {
 		m.escPressed = true
 		m.hint = "Enter sends, Esc again clears the input"
 	case !m.input.isEmpty():
-		if !m.isSecret() {
-			m.input.history.add(m.input.value())
-		}
-		m.input.reset()
+		m.clearInput()
 	}
 }
 
