@@ -35,7 +35,8 @@ def call(method, url, body=None, key=None):
             if error.code not in (429, 503):
                 sys.exit(f"{method} {url}: {error.code} {error.read().decode()}")
             time.sleep(float(error.headers.get("Retry-After", 10)))
-        except (urllib.error.URLError, ConnectionError, TimeoutError):
+        except (urllib.error.URLError, ConnectionError, TimeoutError) as error:
+            print(f"{method} {url}: {error}; trying again", file=sys.stderr)
             time.sleep(5)
 
 

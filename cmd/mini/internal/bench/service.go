@@ -128,6 +128,9 @@ func (s *Service) RunJob(ctx context.Context, j *Job) error {
 	if j.sum.BudgetExhausted && !j.sum.Complete() {
 		return errors.New("the budget of the service is spent")
 	}
+	if j.sum.Halt != nil {
+		return j.sum.Halt // without the command that continues a batch
+	}
 	if ctx.Err() == nil && j.sum.Instances > 0 && errors.Is(err, cmdutil.ErrIncomplete) {
 		return nil // the attempts say why
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,7 +25,8 @@ const demoInstance = "minidemo__spans-23"
 func TestVerdicts(t *testing.T) {
 	dockertest.Image(t)
 	g, url := newGateway(t)
-	s := startWith(t, filepath.Join(t.TempDir(), "serve"), "--subset", "demo", "-c", "environment.helper_dir="+dockertest.HelperDir(t))
+	rewardURL := "run.reward_url=" + strings.TrimSuffix(url, "v1") + "reward_info"
+	s := startWith(t, filepath.Join(t.TempDir(), "serve"), "--subset", "demo", "-c", rewardURL, "-c", "environment.helper_dir="+dockertest.HelperDir(t))
 	gold := goldPatch(t)
 	for name, tt := range map[string]struct {
 		patch  string
@@ -45,9 +47,9 @@ func TestVerdicts(t *testing.T) {
 		assert.Equal(t, reply, again, "%s: the repeated request", name)
 	}
 
-	// Kill the container of one of two attempts while its model is asked.
+	// Kill the container of one of eight attempts while its model is asked.
 	g.hold = make(chan struct{})
-	status, reply := s.do("POST", "/rollouts", fmt.Sprintf(`{"instance": %q, "model": "policy", "base_url": %q, "k": 2}`, demoInstance, url))
+	status, reply := s.do("POST", "/rollouts", fmt.Sprintf(`{"instance": %q, "model": "policy", "base_url": %q, "k": 8}`, demoInstance, url))
 	require.Equal(t, 202, status, "reply %v", reply)
 	id, _ := reply["id"].(string)
 	docker := dockertest.Client(t)
@@ -64,13 +66,16 @@ func TestVerdicts(t *testing.T) {
 	g.hold = nil
 	g.mu.Unlock()
 	attempts, _ := s.wait(id, "")["attempts"].([]any)
-	require.Equal(t, 2, len(attempts), "the group is complete")
-	classes := map[any]any{}
+	rewards, classes := map[string]any{}, map[string]int{}
 	for _, a := range attempts {
 		a, _ := a.(map[string]any)
-		classes[a["class"]] = a["reward"]
+		classes[fmt.Sprint(a["class"], " ", a["reward"])]++
+		rewards[fmt.Sprint(a["session"])] = a["reward"]
 	}
-	assert.Equal(t, map[any]any{"environment": nil, "submitted": 0.0}, classes, "rewards by class")
+	assert.Equal(t, map[string]int{"environment <nil>": 1, "submitted 0": 7}, classes, "the group")
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	assert.Equal(t, rewards, g.rewards, "rewards that the gateway got")
 }
 
 func goldPatch(t *testing.T) string {

@@ -228,17 +228,23 @@ func TestHostileClients(t *testing.T) {
 	assert.Equal(t, 0, len(entries), "accepted rollouts")
 }
 
-// gateway is a model server with tokens that keeps the headers it got.
+// gateway is a model server with tokens, and a gateway with an address for each session. It keeps
+// the keys and the rewards that it got.
 type gateway struct {
 	*vllm.Server
-	asked atomic.Int32 // number of requests
-	mu    sync.Mutex
-	keys  map[string]bool
+	asked   atomic.Int32 // number of requests to the model
+	mu      sync.Mutex
+	keys    map[string]bool
+	rewards map[string]any // by session
 	// hold makes requests wait until it is closed; nil makes none wait.
 	hold chan struct{}
 }
 
 func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.HasSuffix(r.URL.Path, "/reward_info") {
+		g.addReward(r)
+		return
+	}
 	g.asked.Add(1)
 	g.mu.Lock()
 	g.keys[r.Header.Get("Authorization")] = true
@@ -256,9 +262,20 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.Server.ServeHTTP(w, r)
 }
 
+// addReward keeps the reward of a request to /sessions/ID/reward_info.
+func (g *gateway) addReward(r *http.Request) {
+	var body struct {
+		Info map[string]any `json:"reward_info"`
+	}
+	_ = json.NewDecoder(r.Body).Decode(&body)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.rewards[strings.Split(r.URL.Path, "/")[2]] = body.Info["reward"]
+}
+
 func newGateway(t *testing.T) (*gateway, string) {
 	t.Helper()
-	g := &gateway{keys: map[string]bool{}, Server: &vllm.Server{Reply: func(_ string, messages []model.Message) string {
+	g := &gateway{keys: map[string]bool{}, rewards: map[string]any{}, Server: &vllm.Server{Reply: func(_ string, messages []model.Message) string {
 		if len(messages) > 4 {
 			return "That was all.\n```bash\necho COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; echo patch\n```"
 		}
