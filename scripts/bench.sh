@@ -104,8 +104,8 @@ median_ms() {
 	done | sort -n | awk 'NR == 21 { printf "%.1f", $1 / 1000 }'
 }
 
-all='program view journal grade export web serve'
-if scripts/engine.sh; then all+=' step ask batch life output many attempt scrub verify'; fi
+all='program view journal grade export web'
+if scripts/engine.sh; then all+=' step ask batch life output many attempt scrub serve verify'; fi
 for part in ${PARTS:-$all}; do
 	echo "== $part"
 	measure "$part" >"$tmp/$part" || { cat "$tmp/$part"; failed=1; continue; }

@@ -103,23 +103,14 @@ func parallel(n int, work func(i int)) {
 	wait.Wait()
 }
 
-// BenchmarkServe posts 500 rollouts at once to mini serve with 16 workers. It measures the
-// memory of the service and the slowest of the GET /health that are asked meanwhile. The
-// attempts have two steps on this machine, without containers.
+// BenchmarkServe posts 500 rollouts at once to mini serve with 16 workers, on the demo in
+// containers. It measures the memory of the service and the slowest of the GET /health that
+// are asked meanwhile. It takes some ten minutes.
 func BenchmarkServe(b *testing.B) {
 	const rollouts = 500
-	dir := b.TempDir()
-	rows, replies := filepath.Join(dir, "rows.jsonl"), filepath.Join(dir, "replies.yaml")
-	for path, text := range map[string]string{
-		rows:    `{"instance_id": "a__b-1", "problem_statement": "Fix it."}` + "\n",
-		replies: "\"*\":\n  - \"Look.\\n```bash\\nls\\n```\"\n  - \"Done.\\n```bash\\necho COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; echo patch\\n```\"\n",
-	} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			b.Fatal(err)
-		}
-	}
+	instances := []string{"minidemo__ledger-17", "minidemo__foldtext-8", "minidemo__spans-23", "minidemo__keepsake-5"}
 	for b.Loop() {
-		s := startService(b, "--subset", rows, "--replies", replies, "--environment-class", "local", "-w", "16")
+		s := startService(b, "--subset", "demo", "-w", "16")
 		var stop atomic.Bool
 		var health []float64
 		var memory float64
@@ -136,8 +127,8 @@ func BenchmarkServe(b *testing.B) {
 			}
 		}()
 		start := time.Now()
-		parallel(rollouts, func(int) {
-			reply, err := s.ask("POST", "/rollouts", map[string]any{"instance": "a__b-1", "evaluate": false})
+		parallel(rollouts, func(i int) {
+			reply, err := s.ask("POST", "/rollouts", map[string]any{"instance": instances[i%len(instances)]})
 			for err == nil && (reply["state"] == "queued" || reply["state"] == "running") {
 				reply, err = s.ask("GET", fmt.Sprintf("/rollouts/%s?wait=60", reply["id"]), nil)
 			}

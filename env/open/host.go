@@ -95,9 +95,9 @@ func (s *Sandboxes) UseHostDir(cfg *configs.Resolved) error {
 	return nil
 }
 
-// openHost checks the settings of a host class, loads the helper, and sets s.open and
-// s.release.
-func (s *Sandboxes) openHost(ctx context.Context, cfg *configs.Resolved) (err error) {
+// openHost checks the settings of a host class, loads the helper unless it has one, and
+// sets s.open and s.release.
+func (s *Sandboxes) openHost(ctx context.Context, cfg *configs.Resolved) error {
 	if err := CheckSettings(cfg, s.Class); err != nil {
 		return err
 	}
@@ -107,31 +107,18 @@ func (s *Sandboxes) openHost(ctx context.Context, cfg *configs.Resolved) (err er
 		e.Env = maps.Clone(e.Env)
 		delete(e.Env, "BASH_ENV")
 	}
-	var program *child.Program
-	if runtime.GOOS != "linux" {
-		program, err = child.Load(nil, "") // returns an error
-	} else {
-		var binary []byte
-		var hash string
-		if binary, hash, err = binaries.Load(e.HelperDir, runtime.GOARCH); err == nil {
-			program, err = child.Load(binary, hash)
+	if s.release = nil; s.helper == nil { // else it is that of another Sandboxes
+		if err := s.loadHelper(e); err != nil {
+			return err
 		}
 	}
-	// The local environment works without a helper, if there is none for this system or in this build.
-	if err != nil && (s.Class == "bubblewrap" || runtime.GOOS == "linux" && !errors.Is(err, binaries.ErrNotBuilt)) {
-		return err
-	}
-	if s.release = nil; program != nil {
-		s.release = program.Close
-		defer func() {
-			if err != nil {
-				err = errors.Join(err, program.Close())
-			}
-		}()
-	}
 	if s.Class == "bubblewrap" {
-		return s.bubblewrap(ctx, e, program)
+		if err := s.bubblewrap(ctx, e, s.helper); err != nil {
+			return errors.Join(err, s.Close())
+		}
+		return nil
 	}
+	program := s.helper
 	hidden := SecretVariables(cfg)
 	_ = local.ClearProcEnviron(func(name string) bool { return slices.Contains(hidden, name) }) // see local.ProtectMemory
 	s.open = func(ctx context.Context, f folder) (env.Environment, error) {
@@ -146,6 +133,27 @@ func (s *Sandboxes) openHost(ctx context.Context, cfg *configs.Resolved) (err er
 			return nil, err // avoid returning a typed nil
 		}
 		return sandbox, nil
+	}
+	return nil
+}
+
+// loadHelper loads the helper of this machine. Without one, s.helper is nil.
+func (s *Sandboxes) loadHelper(e configs.Environment) (err error) {
+	if runtime.GOOS != "linux" {
+		s.helper, err = child.Load(nil, "") // returns an error
+	} else {
+		var binary []byte
+		var hash string
+		if binary, hash, err = binaries.Load(e.HelperDir, runtime.GOARCH); err == nil {
+			s.helper, err = child.Load(binary, hash)
+		}
+	}
+	if s.helper != nil {
+		s.release = s.helper.Close
+	}
+	// The local environment works without a helper, if there is none for this system or in this build.
+	if s.Class == "bubblewrap" || runtime.GOOS == "linux" && !errors.Is(err, binaries.ErrNotBuilt) {
+		return err
 	}
 	return nil
 }

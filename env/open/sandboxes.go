@@ -25,6 +25,7 @@ import (
 	"github.com/minibench/mini/env/docker"
 	"github.com/minibench/mini/env/docker/imagestore"
 	"github.com/minibench/mini/env/helper/binaries"
+	"github.com/minibench/mini/env/helper/child"
 	"github.com/minibench/mini/internal/usage"
 )
 
@@ -57,7 +58,8 @@ type Sandboxes struct {
 	// classes.
 	Engine          *docker.Engine
 	Images          *imagestore.Store
-	cluster         Cluster // nil for other classes
+	helper          *child.Program // runs on this machine; nil for other classes
+	cluster         Cluster        // nil for other classes
 	clusterSettings configs.Kubernetes
 	requests        func(rows []datasets.Instance) []imagestore.Request
 	// ForTask changes the configuration of a container for the row of a task folder, and
@@ -130,15 +132,19 @@ type Options struct {
 	Run      string // the run folder; "" for a task
 	Notes    io.Writer
 	Observer Observer
-	// Engine are sandboxes whose container engine and image store, or cluster, are used; nil connects
-	// to them. They must be closed last.
+	// Engine are sandboxes whose container engine and image store, cluster, or helper on this machine are used;
+	// nil opens them. They must be closed last.
 	Engine *Sandboxes
 }
 
 // New opens the configured environment. When kill ends, all sandboxes are closed.
 func New(ctx, kill context.Context, cfg *configs.Resolved, o Options) (*Sandboxes, error) {
 	s := &Sandboxes{Class: cfg.Environment.Class, kill: kill}
-	if o.Engine != nil && !IsHostClass(s.Class) {
+	switch {
+	case o.Engine == nil:
+	case IsHostClass(s.Class):
+		s.helper = o.Engine.helper
+	default:
 		s.Engine, s.Images = o.Engine.Engine, o.Engine.Images
 		s.cluster, s.clusterSettings = o.Engine.cluster, o.Engine.clusterSettings
 	}

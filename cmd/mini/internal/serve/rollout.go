@@ -120,7 +120,12 @@ func (s *server) accept(ctx context.Context, client, idempotencyKey string, q re
 		q.APIKey = ""
 	}
 	r.record.Request = q
-	if err := s.prepare(ctx, r); err != nil {
+	if err := s.turn.Acquire(ctx, 1); err != nil {
+		return record{}, false, err
+	}
+	err = s.prepare(ctx, r)
+	s.turn.Release(1)
+	if err != nil {
 		return record{}, false, err
 	}
 	r.mu.Lock() // until it is stored

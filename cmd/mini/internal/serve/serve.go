@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -133,6 +134,8 @@ func run(ctx context.Context, a *app.App, o *Options) (err error) {
 	}
 	defer lock.Unlock() //nolint:errcheck // the process releases it anyway
 	cmdutil.SetMemory(100, 96<<20)
+	// On a busy machine the threads of Go wait for a processor. A request waits only for one of them.
+	runtime.GOMAXPROCS(max(8, runtime.GOMAXPROCS(0)))
 	service, err := bench.OpenService(ctx, a, &o.Options, &modelopen.Limits{HTTP: transport.NewHTTPClient(checkIP)})
 	if err != nil {
 		return usage.Wrap(err)

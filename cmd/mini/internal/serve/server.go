@@ -35,7 +35,10 @@ type server struct {
 	mux     *http.ServeMux
 	// room limits the rollouts whose run folders are open: enough that no worker waits for one whose
 	// evaluation goes on, and few enough for the memory and the open files.
-	room  *semaphore.Weighted
+	room *semaphore.Weighted
+	// turn limits the requests that are prepared at the same time: each takes a processor for some
+	// milliseconds, for which /health and the rollouts would wait.
+	turn  *semaphore.Weighted
 	polls chan struct{} // as many as may wait at the same time
 	wait  sync.WaitGroup
 
@@ -57,7 +60,7 @@ func newServer(ctx context.Context, service *bench.Service, root *rootdir.Dir, o
 	attempts, evaluations := service.Workers()
 	s := &server{
 		ctx: ctx, service: service, root: root, options: o, clients: map[[sha256.Size]byte]string{}, mux: http.NewServeMux(),
-		room: semaphore.NewWeighted(int64(2*attempts + evaluations)), polls: make(chan struct{}, maxPolls),
+		room: semaphore.NewWeighted(int64(2*attempts + evaluations)), turn: semaphore.NewWeighted(1), polls: make(chan struct{}, maxPolls),
 		rollouts: map[string]*rollout{}, perClient: map[string]int{}, verified: map[string]*verification{}, metrics: newMetrics(),
 	}
 	for token, name := range tokens {
