@@ -134,7 +134,8 @@ func run(ctx context.Context, a *app.App, o *Options) (err error) {
 	}
 	defer lock.Unlock() //nolint:errcheck // the process releases it anyway
 	cmdutil.SetMemory(100, 96<<20)
-	// On a busy machine the threads of Go wait for a processor. A request waits only for one of them.
+	// Commands on this machine can keep a thread of mini waiting for a processor. With more threads, few
+	// requests wait behind it.
 	runtime.GOMAXPROCS(max(8, runtime.GOMAXPROCS(0)))
 	service, err := bench.OpenService(ctx, a, &o.Options, &modelopen.Limits{HTTP: transport.NewHTTPClient(checkIP)})
 	if err != nil {
