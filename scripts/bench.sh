@@ -58,6 +58,7 @@ batch      Batch/64-workers           MB                <=56    64 workers: peak
 output     Output                     s-more            <=0.5   200 MB of output, above head alone
 output     Output                     MB                <=28    200 MB of output: peak memory of mini
 serve      Serve                      MB                <=160   mini serve, 500 rollouts at once: peak memory
+serve      Serve                      ms-health-p99     <=50    mini serve, 500 rollouts at once: 99 % of /health
 serve      Serve                      ms-health         <=50    mini serve, 500 rollouts at once: slowest /health
 verify     Verify                     %eval             >=95    mini serve, /verify: rate / that of mini eval
 ask        ToolCall/bash-c            ms-tools-allowed  <=0.25  bash -c: tools that are not called

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
@@ -156,44 +157,43 @@ func BenchmarkVerify(b *testing.B) {
 		Model    string `json:"model_name_or_path"`
 		Patch    string `json:"model_patch"`
 	}
-	type demoRow struct {
-		Instance string `json:"instance_id"`
-		Patch    string `json:"patch"`
-	}
-	var rows []demoRow
+	var demoRows []map[string]any
 	for line := range bytes.Lines(demo.Rows()) {
-		var row demoRow
+		var row map[string]any
 		if err := json.Unmarshal(line, &row); err != nil {
 			b.Fatal(err)
 		}
-		rows = append(rows, row)
+		demoRows = append(demoRows, row)
 	}
 	for b.Loop() {
 		dir := b.TempDir()
-		var lines bytes.Buffer
+		var lines, predictions bytes.Buffer
 		var all []prediction
 		for i := range copies {
-			for _, row := range rows {
-				note := fmt.Sprintf("diff --git a/note-%d b/note-%[1]d\nnew file mode 100644\n--- /dev/null\n+++ b/note-%[1]d\n@@ -0,0 +1 @@\n+x\n", i)
-				all = append(all, prediction{row.Instance, fmt.Sprintf("m%d", i), row.Patch + note})
-				data, err := json.Marshal(all[len(all)-1])
-				if err != nil {
-					b.Fatal(err)
+			for _, row := range demoRows {
+				row = maps.Clone(row)
+				row["instance_id"] = fmt.Sprintf("%v%d", row["instance_id"], i)
+				all = append(all, prediction{fmt.Sprint(row["instance_id"]), "m", fmt.Sprint(row["patch"])})
+				for out, v := range map[*bytes.Buffer]any{&lines: row, &predictions: all[len(all)-1]} {
+					if err := json.NewEncoder(out).Encode(v); err != nil {
+						b.Fatal(err)
+					}
 				}
-				lines.Write(append(data, '\n'))
 			}
 		}
-		preds := filepath.Join(dir, "preds.jsonl")
-		if err := os.WriteFile(preds, lines.Bytes(), 0o600); err != nil {
-			b.Fatal(err)
+		preds, rows := filepath.Join(dir, "preds.jsonl"), filepath.Join(dir, "rows.jsonl")
+		for path, data := range map[string][]byte{preds: predictions.Bytes(), rows: lines.Bytes()} {
+			if err := os.WriteFile(path, data, 0o600); err != nil {
+				b.Fatal(err)
+			}
 		}
 		start := time.Now()
-		out, err := exec.CommandContext(b.Context(), "../../bin/mini", "eval", "--subset", "demo", "-p", preds, "-w", workers, "-o", filepath.Join(dir, "eval")).CombinedOutput()
+		out, err := exec.CommandContext(b.Context(), "../../bin/mini", "eval", "--subset", rows, "-p", preds, "-w", workers, "-o", filepath.Join(dir, "eval")).CombinedOutput()
 		evalTime := time.Since(start)
 		if err != nil {
 			b.Fatalf("%v\n%s", err, out)
 		}
-		s := startService(b, "--subset", "demo", "--eval-workers", workers)
+		s := startService(b, "--subset", rows, "--eval-workers", workers)
 		start = time.Now()
 		parallel(len(all), func(i int) {
 			reply, err := s.ask("POST", "/verify", map[string]string{"instance": all[i].Instance, "patch": all[i].Patch})
