@@ -100,7 +100,8 @@ func (o *viewOptions) run(ctx context.Context, a *app.App, args []string) (err e
 			dirs = slices.Insert(slices.Delete(dirs, i, i+1), 0, newest)
 		}
 	}
-	viewer, err := web.Open(dirs, web.Options{Rows: cachedRows(ctx), Temporary: temporary})
+	find := func() ([]string, error) { return runFolders(args) }
+	viewer, err := web.Open(dirs, web.Options{Rows: cachedRows(ctx), Temporary: temporary, Find: find})
 	if err != nil {
 		return usage.Wrap(err)
 	}

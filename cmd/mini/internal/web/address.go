@@ -14,7 +14,7 @@ import (
 // empty, of a step of the attempt that counts. typed is the id, or a part that no other id of the run has.
 func (v *Viewer) Address(typed, step string) (string, error) {
 	var unknown *report.UnknownInstanceError
-	for _, r := range v.runs {
+	for _, r := range v.all() {
 		s, err := r.load()
 		if err != nil {
 			return "", err
@@ -45,21 +45,21 @@ func (v *Viewer) Address(typed, step string) (string, error) {
 		}
 		return links{}.Step(r, id, attempt, step), nil
 	}
-	if unknown != nil && (len(v.runs) == 1 || len(unknown.Similar) > 0) {
+	if unknown != nil && (len(v.all()) == 1 || len(unknown.Similar) > 0) {
 		return "", unknown
 	}
 	return "", fmt.Errorf("no run has the instance %s", text.Printable(typed))
 }
 
 // FirstRun returns the address of the first run.
-func (v *Viewer) FirstRun() string { return links{}.Run(v.runs[0]) }
+func (v *Viewer) FirstRun() string { return links{}.Run(v.all()[0]) }
 
 // OnlyAttempt returns the address of the only attempt; false if there are several or none.
 func (v *Viewer) OnlyAttempt() (address string, ok bool) {
-	if len(v.runs) != 1 {
+	if len(v.all()) != 1 {
 		return "", false
 	}
-	s, err := v.runs[0].load()
+	s, err := v.all()[0].load()
 	if err != nil || len(s.Run.Instances) != 1 {
 		return "", false
 	}
@@ -67,7 +67,7 @@ func (v *Viewer) OnlyAttempt() (address string, ok bool) {
 	if len(attempts) != 1 {
 		return "", false
 	}
-	return links{}.Attempt(v.runs[0], s.Run.Instances[0].ID, attempts[0].Number), true
+	return links{}.Attempt(v.all()[0], s.Run.Instances[0].ID, attempts[0].Number), true
 }
 
 // AddParameter adds a parameter to the address of a page.

@@ -33,7 +33,7 @@ type comparePage struct {
 // choose returns the runs with these keys, or all runs if there are none.
 func (v *Viewer) choose(keys []string) ([]*run, error) {
 	if len(keys) == 0 {
-		return v.runs, nil
+		return v.all(), nil
 	}
 	var chosen []*run
 	for _, key := range keys {

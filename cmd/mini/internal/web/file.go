@@ -46,7 +46,7 @@ func (v *Viewer) WriteFile(ctx context.Context, w io.Writer, o FileOptions) (Hel
 	if o.Limit == 0 {
 		o.Limit = DefaultLimit
 	}
-	for _, r := range v.runs { // all pages show the same state of a run that is working
+	for _, r := range v.all() { // all pages show the same state of a run that is working
 		if _, err := r.load(); err != nil {
 			return Held{}, err
 		}
@@ -92,7 +92,7 @@ func hashSource(content string) string {
 func (f *fileWriter) head() {
 	style := styleSheet + chart.CSS
 	var names []string
-	for _, r := range f.viewer.runs {
+	for _, r := range f.viewer.all() {
 		names = append(names, r.Name)
 	}
 	title := html.EscapeString(f.redact(text.Printable("mini: " + strings.Join(names, ", "))))
@@ -113,7 +113,7 @@ func (f *fileWriter) head() {
 // overview writes the list of runs, the comparison and the pages of the runs.
 func (f *fileWriter) overview() {
 	var runs []func()
-	for _, r := range f.viewer.runs {
+	for _, r := range f.viewer.all() {
 		runs = append(runs, func() {
 			page, err := f.viewer.newRunPage(f.ctx, r, "", "")
 			f.fail(err)
@@ -138,7 +138,7 @@ func (f *fileWriter) overview() {
 
 // comparison writes the comparison, and a page for each instance that it lists.
 func (f *fileWriter) comparison() {
-	page, err := f.viewer.newComparePage(f.viewer.runs, f.options.Base, f.options.Missing)
+	page, err := f.viewer.newComparePage(f.viewer.all(), f.options.Base, f.options.Missing)
 	f.fail(err)
 	f.page(links{file: true}.Compare(nil), "compare", page)
 	if f.err != nil {
@@ -154,7 +154,7 @@ func (f *fileWriter) comparison() {
 				continue
 			}
 			written[row[0]] = true
-			in, err := f.viewer.newCompareInstancePage(f.viewer.runs, row[0])
+			in, err := f.viewer.newCompareInstancePage(f.viewer.all(), row[0])
 			f.fail(err)
 			if err == nil && f.options.Steps == NoSteps {
 				for i := range in.Columns {
@@ -180,7 +180,7 @@ func (f *fileWriter) table() {
 
 // instances writes a page for each instance.
 func (f *fileWriter) instances() {
-	for _, r := range f.viewer.runs {
+	for _, r := range f.viewer.all() {
 		s, err := r.load()
 		f.fail(err)
 		for _, in := range s.Run.Instances {
@@ -217,7 +217,7 @@ func (f *fileWriter) open(address string) {
 func (f *fileWriter) attempts() Held {
 	all, err := f.viewer.allAttempts()
 	f.fail(err)
-	held := Held{Runs: len(f.viewer.runs), Of: len(all)}
+	held := Held{Runs: len(f.viewer.all()), Of: len(all)}
 	budget := stepBudget{choice: f.options.Steps, rest: f.options.Limit}
 	var left []*attemptPage
 	for i, a := range all {
@@ -247,7 +247,7 @@ func (f *fileWriter) attempts() Held {
 		f.text("</section>\n")
 	}
 	f.page("#holds", "holds", &holdsPage{
-		Runs: f.viewer.runs, Held: held, Left: left, Steps: f.options.Steps, Limit: f.options.Limit,
+		Runs: f.viewer.all(), Held: held, Left: left, Steps: f.options.Steps, Limit: f.options.Limit,
 	})
 	return held
 }
@@ -292,10 +292,10 @@ func (f *fileWriter) render(name string, data any) {
 // redact removes secrets. html/template writes a plus sign as a reference, which would hide a
 // secret; in text and in quoted attributes the sign means the same.
 func (f *fileWriter) redact(page string) string {
-	if f.viewer.redact == nil {
+	if f.viewer.options.Redact == nil {
 		return page
 	}
-	return string(f.viewer.redact([]byte(strings.ReplaceAll(page, "&#43;", "+"))))
+	return string(f.viewer.options.Redact([]byte(strings.ReplaceAll(page, "&#43;", "+"))))
 }
 
 func (f *fileWriter) text(s string) {

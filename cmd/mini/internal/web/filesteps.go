@@ -54,7 +54,7 @@ func (v *Viewer) allAttempts() ([]fileAttempt, error) {
 		return nil, err
 	}
 	order := map[*run]int{}
-	for i, r := range v.runs {
+	for i, r := range v.all() {
 		order[r] = i
 		s, err := r.load()
 		if err != nil {
@@ -82,7 +82,7 @@ func (v *Viewer) allAttempts() ([]fileAttempt, error) {
 // flips returns the instances at which two runs resolved different shares of their attempts.
 func (v *Viewer) flips() (map[string]bool, error) {
 	first, flips := map[string]float64{}, map[string]bool{}
-	for _, r := range v.runs {
+	for _, r := range v.all() {
 		s, err := r.load()
 		if err != nil {
 			return nil, err

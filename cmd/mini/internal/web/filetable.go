@@ -36,7 +36,7 @@ const (
 
 func (v *Viewer) newResultTable(o FileOptions) (*resultTable, error) {
 	t := &resultTable{Format: tableFormat, Base: o.Base, Missing: o.Missing}
-	for _, r := range v.runs {
+	for _, r := range v.all() {
 		s, err := r.load()
 		if err != nil {
 			return nil, err

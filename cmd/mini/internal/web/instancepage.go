@@ -104,7 +104,7 @@ func (v *Viewer) newInstancePage(r *run, id string) (*instancePage, error) {
 	if p.Issue, p.IssueSource = row.ProblemStatement, "from the dataset"; p.Issue == "" {
 		p.Issue, p.IssueSource = v.prompt(r, in), "from the prompt: the dataset is not on this machine"
 	}
-	for _, other := range v.runs {
+	for _, other := range v.all() {
 		if other == r {
 			continue
 		}

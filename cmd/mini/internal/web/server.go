@@ -169,6 +169,7 @@ func (s *Server) asset(contentType, content string) http.HandlerFunc {
 
 func (s *Server) home(r *http.Request) (string, any, error) {
 	q := r.URL.Query()
+	s.viewer.refresh()
 	return "home.html", s.viewer.newHomePage(q.Get("filter"), q.Get("sort")), nil
 }
 

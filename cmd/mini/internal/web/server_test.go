@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/minibench/mini/cmd/mini/internal/web/webtest"
 	"github.com/minibench/mini/runner"
@@ -403,7 +404,7 @@ func TestAddressesStay(t *testing.T) {
 	shown := map[string][]string{"one": dirs[1:2], "sweep": dirs[1:3], "folder": dirs[:3], "all": dirs}
 	for _, from := range shown {
 		s := serverOf(t, "", from...)
-		for _, r := range s.viewer.runs {
+		for _, r := range s.viewer.all() {
 			address := links{}.Run(r)
 			for name, to := range shown {
 				other := serverOf(t, "", to...)
@@ -415,6 +416,37 @@ func TestAddressesStay(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Runs that begin while the viewer works are listed and have pages; those whose folders are gone are not.
+func TestNewRuns(t *testing.T) {
+	dir := t.TempDir()
+	dirs := []string{filepath.Join(dir, "runs/first")}
+	webtest.BigRun(t, dirs[0], 1, 1, 1)
+	v, err := Open(dirs, Options{Find: func() ([]string, error) { return dirs, nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := NewServer(v, []string{ownHost}, "")
+	check := func(listed, missing string) {
+		t.Helper()
+		v.found = time.Time{} // as if time had passed
+		if w := ask(s, "GET", "/r/"+listed+"/"); w.Code != 200 {
+			t.Errorf("the page of %s: status %d", listed, w.Code)
+		}
+		v.found = time.Time{}
+		home := ask(s, "GET", "/").Body.String()
+		if !strings.Contains(home, `href="/r/`+listed+`/"`) || missing != "" && strings.Contains(home, `href="/r/`+missing+`/"`) {
+			t.Errorf("%s or %s in the list: %.2000s", listed, missing, home)
+		}
+	}
+	check("first", "")
+	dirs = append(dirs, filepath.Join(dir, "runs/second"))
+	webtest.BigRun(t, dirs[1], 1, 1, 1)
+	check("second", "")
+	check("first", "")
+	dirs = dirs[1:]
+	check("second", "first")
 }
 
 // The list of runs is sorted, filtered, and has the runs of a sweep together.
@@ -515,7 +547,7 @@ func TestServerVanishingRun(t *testing.T) {
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range s.viewer.runs {
+	for _, r := range s.viewer.all() {
 		r.mu.Lock()
 		r.checked = r.checked.Add(-2 * recheck) // as if time had passed
 		r.mu.Unlock()
