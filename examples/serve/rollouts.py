@@ -4,6 +4,9 @@
     export MINI_SERVE_TOKEN=...   # of the service
     python3 rollouts.py http://127.0.0.1:7350 http://127.0.0.1:8000/v1 policy ID... > batch.jsonl
 
+Set STEP to the number of the training step: the same instance in the same step is
+the same request, which starts nothing twice and returns what is there.
+
 It starts k attempts at each instance, waits for them, and prints a line for each
 attempt: tokens, masks, log probabilities and the advantage in its group. Attempts
 without a reward are accidents; they are left out of the group's mean, not counted as 0.

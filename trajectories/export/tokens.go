@@ -13,9 +13,12 @@ import (
 // tokens before. Reinforcement learning trains on the tokens of Response whose Mask is 1, which the model sampled;
 // the others are context. Logprobs is 0 for context, and null if the server sent none.
 type tokenRow struct {
-	InstanceID string `json:"instance_id"` // the group of attempts
-	Attempt    int64  `json:"attempt"`
-	Sample     int64  `json:"sample"`
+	// Run is the name of the run, which is unique in the export; null for a file. That of a rollout of
+	// mini serve is its id.
+	Run        *string `json:"run"`
+	InstanceID string  `json:"instance_id"` // the group of attempts, of one run
+	Attempt    int64   `json:"attempt"`
+	Sample     int64   `json:"sample"`
 	// Session is the name of the attempt for gateways; null in journals of older versions.
 	Session *string `json:"session"`
 	// Subagent is the number of the subagent; 0 for the conversation of the attempt.
@@ -54,7 +57,7 @@ const (
 func (w *writer) tokens(items []*Item) ([]any, error) {
 	item := items[0]
 	row := tokenRow{
-		InstanceID: item.InstanceID, Attempt: int64(item.Number), Sample: int64(item.Repetition), Session: orNull(item.Header.Session),
+		Run: orNull(item.source.Run), InstanceID: item.InstanceID, Attempt: int64(item.Number), Sample: int64(item.Repetition), Session: orNull(item.Header.Session),
 		Model: item.Header.ModelName, Reward: (*float)(item.reward()), Verdict: orNull(item.Verdict), SHA256: item.SHA256,
 	}
 	if item.Outcome != nil {

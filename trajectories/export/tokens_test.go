@@ -51,7 +51,7 @@ func TestTokenRows(t *testing.T) {
 	)
 	a.Header.Session = "s1"
 	item := &export.Item{Attempt: a, InstanceID: "a__b-1", Number: 1, Repetition: 2, SHA256: "sum", Verdict: "unresolved"}
-	const head = `{"instance_id":"a__b-1","attempt":1,"sample":2,"session":"s1","subagent":0,"model":"m",`
+	const head = `{"run":null,"instance_id":"a__b-1","attempt":1,"sample":2,"session":"s1","subagent":0,"model":"m",`
 	const end = `"format_error":false,"reward":0.0,"verdict":"unresolved","class":"submitted","exit_status":"Submitted",` +
 		`"finish_reason":"stop","journal_sha256":"sum"}` + "\n"
 	for name, tt := range map[string]struct {

@@ -45,6 +45,9 @@ func OpenService(ctx context.Context, a *app.App, o *Options, limits *modelopen.
 	if s.config, err = a.ConfigWithoutModel(ctx, &o.Flags, o.BuiltinConfigs()...); err != nil {
 		return nil, err
 	}
+	if err := checkRewards(s.config.Run); err != nil {
+		return nil, err
+	}
 	for _, name := range o.Datasets.Subsets {
 		one := o.Datasets
 		one.Subsets = []string{name}
@@ -78,6 +81,9 @@ func (s *Service) Close() error {
 func (s *Service) Workers() (attempts, evaluations int) {
 	return s.config.Run.Workers, eval.WorkerCount(s.config.Eval.Workers)
 }
+
+// HasModel reports whether the service has a model of its own, with a name and an address.
+func (s *Service) HasModel() bool { return s.config.Model.Name != "" && s.config.Model.Class != "scripted" }
 
 // Pool returns the pool of the jobs.
 func (s *Service) Pool() *runner.Pool { return s.pool }

@@ -155,7 +155,11 @@ func RunFolderError(dir string, err error) error {
 		}
 		return usage.Errorf("%s belongs to a run; its folder is %s", dir, text.ShellQuote(run))
 	}
-	if newest := newestRun(dir); newest != "" {
+	newest := newestRun(dir)
+	if below := filepath.Join(dir, "rollouts"); newest == "" { // of mini serve
+		newest = newestRun(below)
+	}
+	if newest != "" {
 		return usage.Errorf("%s contains runs but is not a run; the newest one is %s", dir, text.ShellQuote(newest))
 	}
 	if !missing {

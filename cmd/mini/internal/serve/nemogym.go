@@ -34,7 +34,10 @@ func (s *server) postRun(w http.ResponseWriter, r *http.Request, client string) 
 	if err := readBody(w, r, false, &q); err != nil {
 		return err
 	}
-	all := request{Instance: q.InstanceID, BaseURL: q.PolicyBaseURL, APIKey: q.PolicyAPIKey, Sampling: map[string]any{}}
+	if q.InstanceID == "" {
+		return badRequest("instance_id: want the id of an instance")
+	}
+	all := request{K: 1, endsWithClient: true, Instance: q.InstanceID, BaseURL: q.PolicyBaseURL, APIKey: q.PolicyAPIKey, Sampling: map[string]any{}}
 	for _, name := range s.options.Datasets.Subsets { // NeMo Gym has names of its own for datasets
 		if name == q.Subset {
 			all.Subset = name
@@ -58,7 +61,7 @@ func (s *server) postRun(w http.ResponseWriter, r *http.Request, client string) 
 		case <-running.over:
 		case <-r.Context().Done():
 			running.cancel(errDeleted)
-			return nil
+			return errEnds
 		}
 	}
 	if rec, err = s.find(rec.ID); err != nil {
@@ -87,7 +90,7 @@ func runAnswer(rec record, params map[string]any, item *export.Item) map[string]
 			"parallel_tool_calls": false, "tool_choice": "none", "tools": []any{},
 		},
 		"metadata": map[string]any{
-			"class": result.Class, "exit_status": result.ExitStatus, "verdict": result.Verdict, "patch": result.Patch, "rollout": rec.ID, "session": result.Session,
+			"class": result.Class, "exit_status": result.ExitStatus, "error": result.Error, "verdict": result.Verdict, "patch": result.Patch, "rollout": rec.ID, "session": result.Session,
 		},
 	}
 }
@@ -95,6 +98,7 @@ func runAnswer(rec record, params map[string]any, item *export.Item) map[string]
 // runMessages returns the prompts and the messages after them as items of the Responses
 // API. A reply has its tokens if all three lists are known, as NeMo Gym asks.
 func runMessages(a *trajectories.Attempt) (input, output []map[string]any) {
+	input, output = []map[string]any{}, []map[string]any{}
 	for i, e := range a.Entries {
 		if e.Role != model.Assistant {
 			role := e.Role
@@ -104,7 +108,7 @@ func runMessages(a *trajectories.Attempt) (input, output []map[string]any) {
 			item := map[string]any{
 				"type": "message", "role": role, "status": "completed", "content": []any{map[string]any{"type": "input_text", "text": e.Content}},
 			}
-			if e.Cause == trajectories.CausePrompt && output == nil {
+			if e.Cause == trajectories.CausePrompt && len(output) == 0 {
 				input = append(input, item)
 			} else {
 				output = append(output, item)

@@ -33,9 +33,11 @@ type request struct {
 	APIKey   string          `json:"api_key,omitempty"` // never written to a file
 	Sampling map[string]any  `json:"sampling,omitempty"`
 	Group    string          `json:"group,omitempty"`
-	K        int             `json:"k,omitempty"`
+	K        int             `json:"k,omitempty"` // 1 before the body is read
 	Evaluate *bool           `json:"evaluate,omitempty"`
 	Tokens   *bool           `json:"tokens,omitempty"`
+
+	endsWithClient bool // of POST /run
 }
 
 // Limits of requests.
@@ -52,6 +54,9 @@ type httpError struct {
 }
 
 func (e *httpError) Error() string { return e.message }
+
+// errEnds is the error of a request that the end of the service cuts off.
+var errEnds = &httpError{http.StatusServiceUnavailable, "the service ends; send the request again to the next one"}
 
 func badRequest(format string, args ...any) error {
 	return &httpError{http.StatusBadRequest, fmt.Sprintf(format, args...)}
@@ -76,6 +81,9 @@ func readBody(w http.ResponseWriter, r *http.Request, strict bool, v any) error 
 			err = errors.New("there is text after the JSON value")
 		}
 	}
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && e.Field != "" {
+		return badRequest("%.100s: not %.100s, but what GET /openapi.json says", e.Field, e.Value)
+	}
 	if err != nil {
 		return badRequest("the body is not the JSON that GET /openapi.json describes: %.300s", strings.TrimPrefix(err.Error(), "json: "))
 	}
@@ -99,9 +107,6 @@ func (q *request) check() error {
 		if len(value) > maxField || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 			return badRequest("%s: want at most %d bytes without control characters", name, maxField)
 		}
-	}
-	if q.K == 0 {
-		q.K = 1
 	}
 	if q.K < 1 || q.K > maxK {
 		return badRequest("k: want a number of attempts from 1 to %d", maxK)

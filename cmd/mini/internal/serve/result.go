@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/minibench/mini/cmd/mini/internal/eval"
+	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/runner/source"
 	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
@@ -20,7 +21,7 @@ type answer struct {
 	Created  time.Time       `json:"created"`
 	Started  *time.Time      `json:"started,omitempty"`
 	Ended    *time.Time      `json:"ended,omitempty"`
-	Attempts []attemptResult `json:"attempts,omitempty"` // k, when the state is done
+	Attempts []attemptResult `json:"attempts,omitempty"` // when the rollout is over; k if it is done
 }
 
 // attemptResult is the result of one of the k attempts.
@@ -30,6 +31,7 @@ type attemptResult struct {
 	Session    string `json:"session"` // the placeholder of base_url
 	Class      string `json:"class"`
 	ExitStatus string `json:"exit_status"`
+	Error      string `json:"error,omitempty"` // what failed
 	// Reward is 1 or 0 by the verdict, or that of a Harbor task; null if there is none, and Class says why.
 	Reward  *float64 `json:"reward"`
 	Verdict string   `json:"verdict,omitempty"`
@@ -119,7 +121,7 @@ func newAttemptResult(item *export.Item, tokens string) attemptResult {
 		Sample: item.Repetition, Attempt: item.Number, Session: item.Header.Session, Class: string(out.Class), ExitStatus: out.ExitStatus,
 		Reward: item.VerdictReward(), Verdict: item.Verdict, Steps: out.Steps, Cost: float64(out.Cost), Seconds: out.End.Sub(out.Start).Seconds(),
 	}
-	r.Patch = string(out.Submission)
+	r.Patch, r.Error = string(out.Submission), text.Clip(out.Error, maxField)
 	if item.Verdict == string(verdicts.Infrastructure) {
 		r.Class = classEnvironment
 	}

@@ -39,17 +39,20 @@ func (s state) isOver() bool { return s == done || s == cancelled || s == failed
 
 // record is the file of a rollout, with all that another service needs to continue it.
 type record struct {
-	ID      string     `json:"id"`
-	Client  string     `json:"client"`
-	Request request    `json:"request"`            // without the key and the row
-	RowFile string     `json:"row_file,omitempty"` // the row, in the folder of rows
-	HasKey  bool       `json:"has_key,omitempty"`
-	Hash    string     `json:"request_sha256"`
-	State   state      `json:"state"`
-	Error   string     `json:"error,omitempty"`
-	Created time.Time  `json:"created"`
-	Started *time.Time `json:"started,omitempty"`
-	Ended   *time.Time `json:"ended,omitempty"`
+	ID      string  `json:"id"`
+	Client  string  `json:"client"`
+	Request request `json:"request"`            // without the key and the row
+	RowFile string  `json:"row_file,omitempty"` // the row, in the folder of rows
+	HasKey  bool    `json:"has_key,omitempty"`
+	// EndsWithClient is set if only one request waits for the result, so that the next service does not
+	// continue it.
+	EndsWithClient bool       `json:"ends_with_client,omitempty"`
+	Hash           string     `json:"request_sha256"`
+	State          state      `json:"state"`
+	Error          string     `json:"error,omitempty"`
+	Created        time.Time  `json:"created"`
+	Started        *time.Time `json:"started,omitempty"`
+	Ended          *time.Time `json:"ended,omitempty"`
 }
 
 // rollout is a rollout that has not ended.
@@ -101,8 +104,11 @@ func (s *server) accept(ctx context.Context, client, idempotencyKey string, q re
 	if err := q.check(); err != nil {
 		return record{}, false, err
 	}
+	if !s.service.HasModel() && (q.Model == "") != (q.BaseURL == "") {
+		return record{}, false, badRequest("give both of model and base_url; this service has no model of its own")
+	}
 	r := &rollout{record: record{
-		ID: strings.ToLower(rand.Text()), Client: client, Hash: q.hash(), HasKey: q.APIKey != "", State: queued, Created: time.Now().UTC(),
+		ID: strings.ToLower(rand.Text()), Client: client, Hash: q.hash(), HasKey: q.APIKey != "", EndsWithClient: q.endsWithClient, State: queued, Created: time.Now().UTC(),
 	}, client: client, over: make(chan struct{})}
 	if idempotencyKey != "" {
 		sum := sha256.Sum256([]byte(client + "\x00" + idempotencyKey))
@@ -161,7 +167,7 @@ func (s *server) add(r *rollout) (other *rollout, err error) {
 	case s.rollouts[id] != nil:
 		return s.rollouts[id], nil
 	case s.ctx.Err() != nil:
-		return nil, &httpError{http.StatusServiceUnavailable, "the service ends"}
+		return nil, errEnds
 	case len(s.rollouts) >= s.options.queue:
 		return nil, &httpError{http.StatusTooManyRequests, fmt.Sprintf("%d rollouts wait or run, which is the limit (--queue)", len(s.rollouts))}
 	case s.perClient[client] >= s.options.perClient:
@@ -398,6 +404,9 @@ func (s *server) delete(ctx context.Context, id string) (record, error) {
 
 // setKey gives a rollout the key that it had before the service was restarted.
 func (s *server) setKey(id, key string) error {
+	if key == "" || len(key) > maxField {
+		return badRequest("api_key: want the key of the request, at most %d bytes", maxField)
+	}
 	r := s.open(id)
 	if r != nil {
 		r.mu.Lock()
@@ -446,9 +455,13 @@ func (s *server) restore() (continued int, err error) {
 		s.rollouts[r.record.ID] = r
 		s.perClient[r.client]++
 		s.mu.Unlock()
-		if err := s.prepare(s.ctx, r); err != nil {
-			s.finish(r, failed, text.Clip(err.Error(), maxField))
+		if r.record.EndsWithClient {
+			s.finish(r, cancelled, "")
 			continue
+		}
+		if err := s.prepare(s.ctx, r); err != nil {
+			return 0, fmt.Errorf("continue rollout %s: %w; start with the datasets and the settings of before, or move %s away",
+				r.record.ID, err, s.recordPath(r.record.ID))
 		}
 		continued++
 		if s.lacksKey(r) {

@@ -31,6 +31,7 @@ import (
 	"github.com/minibench/mini/internal/usage"
 	modelopen "github.com/minibench/mini/model/open"
 	"github.com/minibench/mini/model/transport"
+	"github.com/minibench/mini/runner/runs"
 )
 
 // Options are the flags of mini serve.
@@ -68,12 +69,21 @@ continues what was accepted.`,
   curl -H "Authorization: Bearer $MINI_SERVE_TOKEN" -d '{"instance": "django__django-11099",
     "model": "policy", "base_url": "http://127.0.0.1:8000/v1", "k": 8}' http://127.0.0.1:7350/rollouts`,
 		Args: cmdutil.FlagsOnly("subset", "--subset"),
-		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), a, o) },
 	}
 	f := cmd.Flags()
 	o.AddFlags(f)
-	for _, name := range []string{"instance", "filter", "slice", "shuffle", "seed", "dry-run", "progress", "json", "redo-existing", "events", "attempts", "eval", "force"} {
-		f.Lookup(name).Hidden = true // a request chooses these, or they are for people
+	// A request chooses these, or they are for people.
+	others := []string{"instance", "filter", "slice", "shuffle", "seed", "dry-run", "progress", "json", "redo-existing", "events", "attempts", "eval", "force"}
+	for _, name := range others {
+		f.Lookup(name).Hidden = true
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		for _, name := range others {
+			if f.Changed(name) {
+				return usage.Errorf("--%s is not for mini serve; docs/rl.md says what a request chooses", name)
+			}
+		}
+		return run(cmd.Context(), a, o)
 	}
 	f.Lookup("output").Usage = "`FOLDER` of the service, with the folders of runs (default mini-runs/serve)"
 	f.StringVar(&o.listen, "listen", "127.0.0.1:7350", "`ADDRESS:PORT` to listen on")
@@ -100,7 +110,15 @@ const (
 
 func run(ctx context.Context, a *app.App, o *Options) (err error) {
 	if o.queue < 1 || o.perClient < 0 {
-		return usage.Errorf("--queue and --per-client are numbers of rollouts, from 1")
+		return usage.Errorf("--queue and --per-client are numbers of rollouts, from 1; --per-client 0 is as many as --queue")
+	}
+	for _, dir := range o.tasks {
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return usage.Errorf("--tasks %s: there is no such folder", dir)
+		}
+	}
+	if _, err := runs.Detect(o.Output); err == nil && o.Output != "" {
+		return usage.Errorf("-o %s: this is the folder of a run; name another one for the service", o.Output)
 	}
 	if len(o.Datasets.Subsets) == 0 {
 		return usage.Errorf("--subset is needed: demo, verified, lite ..., or a file of rows; see mini datasets list")
@@ -229,13 +247,12 @@ func (o *Options) clients() (names map[string]string, printed string, err error)
 		}
 		return names, printed, add("client", token, TokenVariable)
 	}
-	info, err := os.Stat(o.tokenFile)
-	if err == nil && info.Mode().Perm()&0o077 != 0 {
-		return nil, "", usage.Errorf("--token-file %s: other users may read it; run chmod 600 %[1]s", o.tokenFile)
-	}
-	data, readErr := os.ReadFile(o.tokenFile)
-	if err = errors.Join(err, readErr); err != nil {
+	data, err := os.ReadFile(o.tokenFile)
+	if err != nil {
 		return nil, "", usage.Errorf("--token-file: %w", err)
+	}
+	if info, err := os.Stat(o.tokenFile); err == nil && info.Mode().Perm()&0o077 != 0 {
+		return nil, "", usage.Errorf("--token-file %s: other users may read it; run chmod 600 %[1]s", o.tokenFile)
 	}
 	for i, line := range strings.Split(string(data), "\n") {
 		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {

@@ -183,6 +183,9 @@ func TestHostileClients(t *testing.T) {
 		"unknown instance":                {post(`{"instance": "a__b-9"}`), 404, "did you mean"},
 		"unknown dataset":                 {post(`{"subset": "/etc/passwd", "instance": "a__b-1"}`), 404, "no dataset"},
 		"too many attempts":               {post(`{"instance": "a__b-1", "k": 1000000}`), 400, "from 1 to 64"},
+		"no attempts":                     {post(`{"instance": "a__b-1", "k": 0}`), 400, "from 1 to 64"},
+		"wrong type":                      {post(`{"instance": "a__b-1", "k": "four"}`), 400, "k: not string"},
+		"run without an instance":         {[]string{"POST", "/run", `{"instance": "a__b-1"}`}, 400, "instance_id"},
 		"path in an id":                   {[]string{"GET", "/rollouts/..%2f..%2fetc%2fpasswd", ""}, 404, "no such rollout"},
 		"path in a DELETE":                {[]string{"DELETE", "/rollouts/%2e%2e", ""}, 404, ""},
 		"task outside":                    {post(fmt.Sprintf(`{"task": %q}`, outside)), 403, "--tasks"},
@@ -296,6 +299,8 @@ func TestRollouts(t *testing.T) {
 	status, reply := s.do("POST", "/rollouts", body, "Idempotency-Key", "one")
 	require.Equal(t, 202, status, "reply %v", reply)
 	id, _ := reply["id"].(string)
+	status, reply = s.do("GET", "/rollouts/"+id+"?token=none", "")
+	assert.Equal(t, 400, status, "a misspelt parameter: %v", reply)
 	status, again := s.do("POST", "/rollouts", body, "Idempotency-Key", "one")
 	assert.Equal[any](t, id, again["id"], "id of the repeated request, status %d", status)
 	status, _ = s.do("POST", "/rollouts", strings.Replace(body, `"k": 8`, `"k": 2`, 1), "Idempotency-Key", "one")
@@ -391,6 +396,8 @@ func TestRestart(t *testing.T) {
 	assert.Equal[any](t, "done", s.wait(open, "")["state"], "the rollout of the service before")
 	assert.Equal[any](t, "cancelled", s.wait(deleted, "")["state"], "the deleted rollout")
 	assert.Equal[any](t, "needs_key", s.wait(keyed, "")["state"], "the rollout with a key")
+	status, _ = s.do("PUT", "/rollouts/"+keyed+"/key", `{"api_key": ""}`)
+	assert.Equal(t, 400, status, "an empty key")
 	status, _ = s.do("PUT", "/rollouts/"+keyed+"/key", `{"api_key": "sk-key-of-the-client"}`)
 	assert.Equal(t, 204, status)
 	assert.Equal[any](t, "done", s.wait(keyed, "")["state"], "the rollout with its key again")
@@ -419,6 +426,30 @@ func TestRun(t *testing.T) {
 		}
 	}
 	assert.Equal(t, []string{"assistant", "user", "assistant", "user", "assistant"}, roles)
+}
+
+// TestEndOfService: a request that waits is told to come again, and its attempt does not go on.
+func TestEndOfService(t *testing.T) {
+	g, url := newGateway(t)
+	g.hold = make(chan struct{})
+	dir := filepath.Join(t.TempDir(), "serve")
+	s := start(t, dir)
+	ended := make(chan int)
+	go func() {
+		status, _ := s.do("POST", "/run", fmt.Sprintf(`{"responses_create_params": {"model": "policy"}, "instance_id": "a__b-2", "policy_base_url": %q}`, url))
+		ended <- status
+	}()
+	for g.asked.Load() == 0 {
+		time.Sleep(10 * time.Millisecond)
+	}
+	s.stop()
+	assert.Equal(t, 503, <-ended, "status of the request")
+	close(g.hold)
+	s = start(t, dir)
+	_, metrics := s.do("GET", "/metrics", "")
+	if text, _ := metrics["text"].(string); !strings.Contains(text, `mini_rollouts{state="cancelled"} 1`) {
+		t.Errorf("metrics:\n%s", text)
+	}
 }
 
 // TestRow makes an attempt at a row of the request, which is stored as a dataset.
@@ -460,13 +491,16 @@ func TestFlags(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no dataset":       {nil, "--subset is needed"},
-		"other machines":   {[]string{"--subset", "demo", "--listen", "0.0.0.0:7350"}, "--plain-http"},
-		"no port":          {[]string{"--subset", "demo", "--listen", "localhost"}, "ADDRESS:PORT"},
-		"half of TLS":      {[]string{"--subset", "demo", "--tls-cert", "x"}, "give both"},
-		"short token":      {[]string{"--subset", "demo", "--token-file", file}, "at least 16"},
-		"readable tokens":  {[]string{"--subset", "demo", "--token-file", readable}, "chmod 600"},
-		"no limit of jobs": {[]string{"--subset", "demo", "--queue", "0"}, "from 1"},
+		"no dataset":        {nil, "--subset is needed"},
+		"other machines":    {[]string{"--subset", "demo", "--listen", "0.0.0.0:7350"}, "--plain-http"},
+		"no port":           {[]string{"--subset", "demo", "--listen", "localhost"}, "ADDRESS:PORT"},
+		"half of TLS":       {[]string{"--subset", "demo", "--tls-cert", "x"}, "give both"},
+		"short token":       {[]string{"--subset", "demo", "--token-file", file}, "at least 16"},
+		"readable tokens":   {[]string{"--subset", "demo", "--token-file", readable}, "chmod 600"},
+		"no such tasks":     {[]string{"--subset", "demo", "--tasks", "/no/such/folder"}, "no such folder"},
+		"a flag of a batch": {[]string{"--subset", "demo", "-k", "3"}, "--attempts is not for mini serve"},
+		"a wrong setting":   {[]string{"--subset", "demo", "-c", "run.reward_url=nourl"}, "run.reward_url"},
+		"no limit of jobs":  {[]string{"--subset", "demo", "--queue", "0"}, "from 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			command := serve.New(app.New(t.Context(), cmdutil.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}))

@@ -113,8 +113,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // client returns the name of the client whose token a request has.
 func (s *server) client(r *http.Request) (name string, ok bool) {
-	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if !ok {
+	scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !ok || !strings.EqualFold(scheme, "Bearer") {
 		return "", false
 	}
 	name, ok = s.clients[sha256.Sum256([]byte(strings.TrimSpace(token)))]
@@ -165,7 +165,7 @@ func writeError(w http.ResponseWriter, err error) {
 }
 
 func (s *server) postRollout(w http.ResponseWriter, r *http.Request, client string) error {
-	var q request
+	q := request{K: 1}
 	if err := readBody(w, r, true, &q); err != nil {
 		return err
 	}
@@ -238,6 +238,11 @@ func (s *server) getRollout(w http.ResponseWriter, r *http.Request, client strin
 	rec, err := s.own(r, client)
 	if err != nil {
 		return err
+	}
+	for name := range r.URL.Query() {
+		if name != "wait" && name != "tokens" {
+			return badRequest("there is no parameter %.100q; there are wait and tokens", name)
+		}
 	}
 	limit, err := waitTime(r)
 	if err != nil {

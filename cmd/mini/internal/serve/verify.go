@@ -75,8 +75,8 @@ func (s *server) postVerify(w http.ResponseWriter, r *http.Request, _ string) er
 		mayTakeLong(w)
 		select {
 		case <-v.over:
-		case <-r.Context().Done():
-			return nil // the client has gone; the verdict is kept for its next request
+		case <-r.Context().Done(): // the client has gone, or the service ends; the next request gets the verdict
+			return errEnds
 		}
 		if v.err != nil {
 			return v.err
@@ -95,7 +95,7 @@ func (s *server) verification(subset, instance, patch, dir string) (*verificatio
 	}
 	switch {
 	case s.ctx.Err() != nil:
-		return nil, &httpError{http.StatusServiceUnavailable, "the service ends"}
+		return nil, errEnds
 	case len(s.verified) >= s.options.queue:
 		return nil, &httpError{http.StatusTooManyRequests, fmt.Sprintf("%d patches are evaluated, which is the limit (--queue)", len(s.verified))}
 	}
@@ -123,7 +123,7 @@ func (s *server) verify(subset, instance, patch, dir string) (*verdict, error) {
 	r, err := s.service.Evaluate(s.ctx, subset, in, patch, dir)
 	switch {
 	case s.ctx.Err() != nil:
-		return nil, &httpError{http.StatusServiceUnavailable, "the service ends; send the request again"}
+		return nil, errEnds
 	case errors.As(err, new(*usage.Error)): // the row or the patch cannot be evaluated
 		return nil, badRequest("%s", text.Clip(err.Error(), maxField))
 	case err != nil:
