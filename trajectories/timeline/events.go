@@ -71,7 +71,11 @@ func describeNote(data any) (kind Kind, label, description string) {
 		switch d.Action {
 		case "":
 		case trajectories.Allow:
-			return Note, "", decisionText(d.Decision)
+			text := decisionText(d.Decision)
+			if d.Edited != "" {
+				text += "; the user changed the command, which the model wrote as:\n" + d.Command
+			}
+			return Note, "", text
 		default:
 			return Problem, "", decisionText(d.Decision)
 		}

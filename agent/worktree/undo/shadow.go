@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/minibench/mini/internal/userdirs"
 )
 
 // The git indexes in the store: startIndex is that of the snapshot,
@@ -49,6 +51,7 @@ func (s *Snapshot) makeShadow(r *userRepository) error {
 			files["info/exclude"] = string(exclude)
 		}
 	}
+	files["info/exclude"] += "\n" + excludeOwn(r.top)
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			return err
@@ -58,6 +61,17 @@ func (s *Snapshot) makeShadow(r *userRepository) error {
 		s.linkObjects(filepath.Join(r.common, "objects"))
 	}
 	return nil
+}
+
+// excludeOwn returns the pattern that keeps mini's own files out of a snapshot of a folder above them,
+// such as the user's home: a session writes there, and an undo would remove them.
+func excludeOwn(top string) string {
+	own, err := filepath.Rel(top, filepath.Join(realPath(userdirs.StateDir()), "mini"))
+	if err != nil || !filepath.IsLocal(own) || own == "." || strings.Contains(own, "\n") {
+		return ""
+	}
+	escape := strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`)
+	return "/" + escape.Replace(filepath.ToSlash(own)) + "/\n"
 }
 
 // linkObjects makes hard links to the repository's objects in the store, if
@@ -83,7 +97,7 @@ const maxLinks = 20_000
 func shadowConfig(settings map[string]string) string {
 	var b strings.Builder
 	b.WriteString("[core]\n\tbare = false\n\tfsmonitor = false\n\tuntrackedCache = false\n\thooksPath = /dev/null\n" +
-		"\tautocrlf = false\n\tlooseCompression = 0\n\tfsync = none\n\tsplitIndex = false\n\tattributesFile = /dev/null\n" +
+		"\tautocrlf = false\n\tlooseCompression = 0\n\tfsync = none\n\tsplitIndex = false\n\tattributesFile = /dev/null\n\tquotePath = false\n" +
 		"[index]\n\tsparse = false\n[gc]\n\tauto = 0\n")
 	if settings["extensions.objectformat"] != "" {
 		b.WriteString("[core]\n\trepositoryFormatVersion = 1\n")

@@ -203,3 +203,30 @@ func TestLargeFolder(t *testing.T) {
 		}
 	}
 }
+
+// Mini's own files in a folder below are no changes, and stay at an undo.
+func TestOwnFiles(t *testing.T) {
+	for name, script := range map[string]string{"a folder": "", "a repository": "git init -q . && git add mine && git -c user.name=a -c user.email=a@b commit -qm base"} {
+		t.Run(name, func(t *testing.T) {
+			home := t.TempDir()
+			t.Setenv("XDG_STATE_HOME", filepath.Join(home, "st[a]te"))
+			sh(t, home, "mkdir -p 'st[a]te/mini' && echo 1 > 'st[a]te/mini/journal' && echo one > mine")
+			sh(t, home, script)
+			s, err := undo.TakeSnapshot(t.Context(), home, filepath.Join(home, "st[a]te/mini/snapshot"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := recordStep(t, s, home, 1, "echo 2 >> 'st[a]te/mini/journal'; echo new > 'st[a]te/mini/new'; echo two > mine"); got != "M mine +1 -1" {
+				t.Error(got)
+			}
+			d, err := s.Diff(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Restore(t.Context(), d.TreeID); err != nil {
+				t.Error(err)
+			}
+			sh(t, home, "grep -q 2 'st[a]te/mini/journal' && test -e 'st[a]te/mini/new' && grep -q one mine")
+		})
+	}
+}

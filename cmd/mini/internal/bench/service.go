@@ -83,7 +83,9 @@ func (s *Service) Workers() (attempts, evaluations int) {
 }
 
 // HasModel reports whether the service has a model of its own, with a name and an address.
-func (s *Service) HasModel() bool { return s.config.Model.Name != "" && s.config.Model.Class != "scripted" }
+func (s *Service) HasModel() bool {
+	return s.config.Model.Name != "" && s.config.Model.Class != "scripted"
+}
 
 // Pool returns the pool of the jobs.
 func (s *Service) Pool() *runner.Pool { return s.pool }

@@ -68,6 +68,7 @@ func newSessionTest(t *testing.T) *sessionTest {
 	s.env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + root, "XDG_STATE_HOME=" + s.state, "XDG_CONFIG_HOME=" + filepath.Join(root, "config"),
 		"TERM=xterm", "MINI_PLAIN=1", "GIT_CONFIG_GLOBAL=/dev/null", "TMPDIR=" + root, noRaceSleep,
+		`PAGER=trap : INT; cat; echo in the pager; until read -r line < /dev/tty && [ "$line" ]; do :; done`,
 	}
 	s.sh("git init -q . && echo one > file && git add . && git -c user.name=a -c user.email=a@b.c commit -q -m one")
 	return s
@@ -167,6 +168,7 @@ type transition struct {
 	decisions    string
 	unseen       string // must not appear on the terminal
 	rich         bool   // also run with the rich frontend
+	richOnly     bool
 }
 
 const (
@@ -224,6 +226,13 @@ func TestSession(t *testing.T) {
 			decisions: "allow user, allow user, allow rule, allow user, allow user",
 		},
 		{
+			name: "Ctrl-C in the pager", rich: true, args: []string{"-y"}, replies: []string{"echo two > file", submitCommand},
+			steps: []step{
+				{askNext, "\x0f"}, {"in the pager", keyCtrlC + keyCtrlC + "go\r"}, {askNext, keyEnter},
+			},
+			richOnly: true, conversation: "echo two > file\n" + ranOK + "\n" + submitCommand, decisions: "allow mode, allow mode",
+		},
+		{
 			name: "a session of all modes", rich: true, replies: []string{"echo 1", "echo 2", "echo 3", "echo 4", submitCommand},
 			steps: []step{
 				{askConfirm, keyEnter}, {askConfirm, "/u\r"}, {askCommand, "echo mine\r"}, {askCommand, "/y\r"}, {"Switched to", ""}, {askNext, "/c\r"}, {"Switched to", ""}, {askNext, keyEnter},
@@ -239,7 +248,7 @@ func testTransitions(t *testing.T, tests []transition) {
 	t.Helper()
 	for _, frontend := range frontends {
 		for _, tt := range tests {
-			if frontend.name == "rich" && !tt.rich {
+			if frontend.name == "rich" && !tt.rich || frontend.name != "rich" && tt.richOnly {
 				continue
 			}
 			t.Run(frontend.name+"/"+tt.name, func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/unit"
+	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/trajectories"
 )
@@ -28,7 +29,11 @@ func (t *session) conclude(out trajectories.Outcome, runErr error) error {
 	if !t.frontend.HasShownOutcome() {
 		text = append(text, outcomeText(out), strings.TrimPrefix(out.Error, out.ExitStatus+": "))
 	}
-	text = slices.DeleteFunc(append(text, out.Hint), func(line string) bool { return line == "" })
+	hint := out.Hint
+	if hint == "" && out.ExitStatus == string(model.ContextWindowExceeded) && t.stored != nil {
+		hint = "/compact makes room in the resumed session; agent.compaction: summarize does so by itself"
+	}
+	text = slices.DeleteFunc(append(text, hint), func(line string) bool { return line == "" })
 	message := "trajectory: " + t.files.traj
 	if len(text) > 0 {
 		message = "mini: " + cmdutil.Sanitize(strings.Join(text, "\n")) + "\n" + message

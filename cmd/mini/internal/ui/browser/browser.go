@@ -42,13 +42,14 @@ type Options struct {
 // browser is the Bubble Tea model: the list and the open trajectory, which covers the list.
 // Bubble Tea commands walk the source and read trajectories.
 type browser struct {
-	ctx     context.Context //nolint:containedctx // ends when the Bubble Tea program does
-	send    func(tea.Msg)   // sends a message to the program
-	walkMu  sync.Mutex      // held during a walk
-	suspend func()          // nil if the process cannot be suspended
-	list    *list
-	reader  *reader         // nil while the list is shown
-	help    *viewport.Model // nil unless the help is shown
+	ctx      context.Context //nolint:containedctx // ends when the Bubble Tea program does
+	send     func(tea.Msg)   // sends a message to the program
+	walkMu   sync.Mutex      // held during a walk
+	terminal *os.File
+	suspend  func() // nil if the process cannot be suspended
+	list     *list
+	reader   *reader         // nil while the list is shown
+	help     *viewport.Model // nil unless the help is shown
 
 	width, height int
 	input         textinput.Model                     // of the prompt at the bottom
@@ -110,7 +111,7 @@ func Run(ctx context.Context, o Options) error {
 // run runs a Bubble Tea program until ctx ends or the user quits.
 func (m *browser) run(ctx context.Context, terminal *os.File, suspend func()) error {
 	ctx, cancel := context.WithCancel(ctx)
-	m.ctx, m.suspend = ctx, suspend
+	m.ctx, m.suspend, m.terminal = ctx, suspend, terminal
 	program := tea.NewProgram(m, tea.WithOutput(terminal), tea.WithoutSignalHandler(), tea.WithFPS(maxFPS))
 	m.send = program.Send
 	stop := context.AfterFunc(ctx, program.Quit)

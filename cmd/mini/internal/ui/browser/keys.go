@@ -234,7 +234,7 @@ func (m *browser) setFilter(f query.Filter, typed string) tea.Cmd {
 }
 
 func (m *browser) askSearch(r *reader) {
-	m.ask("search: ", r.searchText, func(text string) (tea.Cmd, error) {
+	m.ask("search: ", "", func(text string) (tea.Cmd, error) {
 		r.searchText = text
 		r.layout()
 		if text != "" {
@@ -342,6 +342,5 @@ func (m *browser) runPager(text string, err error) tea.Cmd {
 		m.fail("%s", err)
 		return nil
 	}
-	pager := terminal.PagerCommand(m.ctx, strings.NewReader(text))
-	return tea.ExecProcess(pager, func(err error) tea.Msg { return pagerDoneMsg{err} })
+	return terminal.ExecPager(m.ctx, strings.NewReader(text), m.terminal, func(err error) tea.Msg { return pagerDoneMsg{err} })
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/cmd/mini/internal/ui/terminal"
 )
 
 // Input implements InputHandler.
@@ -36,8 +37,11 @@ func (s *Session) Input(text string) {
 // Interrupt implements InputHandler. It interrupts the agent, which then asks for a message to
 // the model; a second interrupt before that question aborts the attempt. If any question is
 // open, Interrupt withdraws it with ErrInterrupted instead. If a command of the user runs, Interrupt
-// ends only that.
+// ends only that. In a pager, Ctrl-C is the pager's.
 func (s *Session) Interrupt() {
+	if terminal.IsPagerOpen() {
+		return
+	}
 	s.mu.Lock()
 	if s.cancelCommand != nil {
 		s.cancelCommand()

@@ -2,20 +2,45 @@ package terminal
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
+
+	tea "charm.land/bubbletea/v2"
 
 	"github.com/minibench/mini/env/local"
 )
 
-// PagerCommand returns a command that shows a text, which must be sanitized, in the user's pager:
-// $PAGER, else less, else more. Secrets are removed from the pager's environment. The pager is
-// terminated when ctx ends.
-func PagerCommand(ctx context.Context, text io.Reader) *exec.Cmd {
+var openPagers atomic.Int32
+
+// IsPagerOpen reports whether a pager of ExecPager is on the terminal. Ctrl-C is then for the pager, and
+// this process gets it, too.
+func IsPagerOpen() bool { return openPagers.Load() > 0 }
+
+// ExecPager returns a command of Bubble Tea that shows a text, which must be sanitized, in the user's
+// pager: $PAGER, else less, else more. Secrets are removed from the pager's environment. The pager is
+// terminated when ctx ends. done gets the error of the pager; that Ctrl-C has ended it is none.
+func ExecPager(ctx context.Context, text io.Reader, out io.Writer, done func(error) tea.Msg) tea.Cmd {
+	cmd := pagerCommand(ctx, text)
+	cmd.Stdout, cmd.Stderr = out, out
+	openPagers.Add(1)
+	return tea.ExecProcess(cmd, func(err error) tea.Msg {
+		openPagers.Add(-1)
+		if e, ok := errors.AsType[*exec.ExitError](err); ok {
+			if status, ok := e.Sys().(syscall.WaitStatus); ok && status.Signaled() && status.Signal() == syscall.SIGINT {
+				err = nil
+			}
+		}
+		return done(err)
+	})
+}
+
+func pagerCommand(ctx context.Context, text io.Reader) *exec.Cmd {
 	pager := strings.TrimSpace(os.Getenv("PAGER"))
 	if pager == "" {
 		pager = "more"

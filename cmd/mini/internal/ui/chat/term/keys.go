@@ -87,6 +87,11 @@ func (m *model) handleEnter() {
 	if m.question != nil && !m.questionVisible() {
 		return // the question was not visible yet when the key was pressed
 	}
+	if m.setAside != "" && text == "" && !m.enterPressed { // it may have been meant for the text
+		m.enterPressed = true
+		m.hint = "Enter again answers the question; your text comes back after it"
+		return
+	}
 	if !m.isSecret() {
 		m.input.history.add(text)
 		if text != "" && m.saveInput != nil {
@@ -138,7 +143,16 @@ func (m *model) sendSlash(command string) {
 // answer answers the open question.
 func (m *model) answer(a answer) {
 	m.question.reply <- a // has capacity 1
+	m.closeQuestion()
+}
+
+// closeQuestion brings back the input of before the question.
+func (m *model) closeQuestion() {
 	m.question, m.questionPage = nil, 0
+	if m.setAside != "" && m.input.isEmpty() {
+		m.input.set(m.setAside)
+	}
+	m.setAside, m.enterPressed = "", false
 }
 
 func (m *model) answerChoices() []string {

@@ -77,6 +77,28 @@ func TestKeysAtQuestion(t *testing.T) {
 	}
 }
 
+// A text that was typed before a question about a command is no answer to it, and comes back after it.
+func TestTextBeforeQuestion(t *testing.T) {
+	for keys, want := range map[string]string{
+		"<enter>": "nothing", "<enter><enter>": "= ", "y<enter>": "= y", "no<enter>": "= no", "<ctrl+c>": "interrupted at a question",
+	} {
+		s := newScene(t, 80, 24)
+		s.keys("also the tests")
+		s.ask(confirm)
+		s.keys(keys)
+		if got := s.answer(); got != want {
+			t.Errorf("%s: %q, want %q", keys, got, want)
+		}
+		if want == "nothing" {
+			continue
+		}
+		s.keys("<enter>")
+		if got := s.inputs(); got != "also the tests" {
+			t.Errorf("%s: the agent gets %q", keys, got)
+		}
+	}
+}
+
 func TestKeysWithoutQuestion(t *testing.T) {
 	for _, tt := range []struct{ name, keys, want string }{
 		{"a text is a message to the agent", "use tabs<enter>", "use tabs"},

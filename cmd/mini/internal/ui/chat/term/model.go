@@ -32,6 +32,8 @@ type model struct {
 	activitySince time.Time // start of the activity of the state
 	question      *pendingQuestion
 	questionPage  uint64 // number of the first page with the question
+	setAside      string // input that was typed before the question; "" if there is none
+	enterPressed  bool   // Enter was pressed at the question after a text was set aside
 	input         input
 
 	scrollback []string // rows that are not on a page yet
@@ -165,13 +167,18 @@ func (m *model) showItem(item any) {
 	switch e := item.(type) {
 	case *pendingQuestion:
 		m.transcript.Show(e.Question)
-		if e.Draft != "" {
+		switch isChoice := e.Kind == chat.AskConfirm || e.Kind == chat.AskOther; {
+		case e.Draft != "":
 			m.input.edit(e.Draft)
+		case isChoice && !m.input.isEmpty(): // it was typed for something else
+			m.setAside = m.input.value()
+			m.input.reset()
+			m.hint = "your text comes back after the question"
 		}
 		m.question, m.questionPage = e, 0
 	case questionWithdrawn:
 		if m.question == e.question {
-			m.question, m.questionPage = nil, 0
+			m.closeQuestion()
 		}
 	case trajectories.Outcome:
 		m.transcript.Show(e)

@@ -319,9 +319,7 @@ func (s *screen) openPager(ctx context.Context, c Config, text string) tea.Cmd {
 	if !s.stop() {
 		return func() tea.Msg { return pagerClosedMsg{errTerminalBlocked} }
 	}
-	cmd := tty.PagerCommand(ctx, strings.NewReader(sanitize.Text(text)+"\n"))
-	cmd.Stdout, cmd.Stderr = c.Terminal, c.Terminal
-	return tea.ExecProcess(cmd, func(err error) tea.Msg {
+	return tty.ExecPager(ctx, strings.NewReader(sanitize.Text(text)+"\n"), c.Terminal, func(err error) tea.Msg {
 		s.start()
 		return pagerClosedMsg{err}
 	})
