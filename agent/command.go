@@ -120,6 +120,9 @@ func (r *run) execute(ctx context.Context, script string, byUser bool) (res env.
 	interrupted = err != nil && ctx.Err() == nil && errors.Is(context.Cause(callCtx), errUserInterrupt)
 	x := executionRecord(script, start, res, r.exception(res, interrupted))
 	x.ByUser = byUser
+	if err != nil && !interrupted && x.Exception == "" && res.Duration == 0 { // the sandbox failed, or the attempt ends
+		x.ExitCodeUnknown, x.Exception = x.ExitCode == 0, "no result: "+causeOrErr(ctx, err).Error()
+	}
 	r.hashSchedule.processesLeft = len(res.Background) > 0
 	endOutput()
 	recErr := errors.Join(toolErr(), r.recordExecution(x))

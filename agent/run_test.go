@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -297,6 +298,12 @@ func TestLostSandbox(t *testing.T) {
 			})
 			if out.Class != class || out.ExitStatus != string(status) || out.Error == "" || out.Hint == "" {
 				t.Errorf("%s %s, error %q, hint %q", out.Class, out.ExitStatus, out.Error, out.Hint)
+			}
+			isLost := func(r trajectories.Record) bool {
+				return r.Type == trajectories.TypeExecution && strings.Contains(string(r.Data), `"exception":"no result: `)
+			}
+			if !slices.ContainsFunc(rec.records, isLost) {
+				t.Error("no record says that the command has no result")
 			}
 			if last := rec.records[len(rec.records)-1]; !strings.Contains(string(last.Data), `"network_proof":"unproven: DNS answers"`) {
 				t.Errorf("the last record is %s", last.Data)

@@ -277,8 +277,8 @@ type Execution struct {
 	Bytes     int64 `json:"bytes"`
 	Chars     int64 `json:"chars"`
 	ExitCode  int   `json:"returncode"`
-	// ExitCodeUnknown is set for imported attempts whose file has no exit code;
-	// ExitCode is then 0.
+	// ExitCodeUnknown is set for imported attempts whose file has no exit code, and for a
+	// command that did not run because the sandbox failed; ExitCode is then 0.
 	ExitCodeUnknown bool      `json:"returncode_unknown,omitempty"`
 	Signal          int       `json:"signal,omitempty"`
 	Start           time.Time `json:"start"`

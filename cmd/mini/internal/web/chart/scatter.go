@@ -86,7 +86,7 @@ func CostRate(title string, points []Point) template.HTML {
 		legend += 1.1 * line
 		c.mark(colour(i), shapes[i%len(shapes)], 36, legend-5, !p.Frontier)
 		c.text(26, legend, "end", strconv.Itoa(i+1), 4)
-		numbers := unit.Percent(p.Rate) + ", " + unit.Money(p.Cost)
+		numbers := unit.Percent(p.Rate) + ", " + unit.MoneyColumn(means...)(p.Cost)
 		legend = c.entry(48, legend, p.Label, numbers)
 		items = append(items, p.Label+": "+numbers)
 	}
