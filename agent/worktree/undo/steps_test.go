@@ -204,7 +204,7 @@ func TestLargeFolder(t *testing.T) {
 	}
 }
 
-// Mini's own files in a folder below are no changes, and stay at an undo.
+// A snapshot leaves out mini's own files below the folder, and an undo leaves them unchanged.
 func TestOwnFiles(t *testing.T) {
 	for name, script := range map[string]string{"a folder": "", "a repository": "git init -q . && git add mine && git -c user.name=a -c user.email=a@b commit -qm base"} {
 		t.Run(name, func(t *testing.T) {

@@ -82,7 +82,7 @@ func (s *Service) Workers() (attempts, evaluations int) {
 	return s.config.Run.Workers, eval.WorkerCount(s.config.Eval.Workers)
 }
 
-// HasModel reports whether the service has a model of its own, with a name and an address.
+// HasModel reports whether the configuration of the service names a model on a server.
 func (s *Service) HasModel() bool {
 	return s.config.Model.Name != "" && s.config.Model.Class != "scripted"
 }

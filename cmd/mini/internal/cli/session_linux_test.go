@@ -168,7 +168,7 @@ type transition struct {
 	decisions    string
 	unseen       string // must not appear on the terminal
 	rich         bool   // also run with the rich frontend
-	richOnly     bool
+	richOnly     bool   // run with the rich frontend only
 }
 
 const (

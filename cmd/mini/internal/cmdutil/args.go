@@ -155,11 +155,7 @@ func RunFolderError(dir string, err error) error {
 		}
 		return usage.Errorf("%s belongs to a run; its folder is %s", dir, text.ShellQuote(run))
 	}
-	newest := newestRun(dir)
-	if below := filepath.Join(dir, "rollouts"); newest == "" { // of mini serve
-		newest = newestRun(below)
-	}
-	if newest != "" {
+	if newest := cmp.Or(newestRun(dir), newestRun(filepath.Join(dir, "rollouts"))); newest != "" { // rollouts: mini serve
 		return usage.Errorf("%s contains runs but is not a run; the newest one is %s", dir, text.ShellQuote(newest))
 	}
 	if !missing {

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
@@ -54,9 +53,8 @@ func TestVerdicts(t *testing.T) {
 	id, _ := reply["id"].(string)
 	docker := dockertest.Client(t)
 	own := filters.NewArgs(filters.Arg("label", "mini.run="+envopen.RunLabel(filepath.Join(s.dir, "rollouts", id))))
-	for g.asked.Load() < 2 {
-		time.Sleep(10 * time.Millisecond)
-	}
+	<-g.asked
+	<-g.asked
 	list, err := docker.ContainerList(t.Context(), container.ListOptions{Filters: own})
 	require.NoError(t, err)
 	require.Equal(t, 2, len(list), "containers of the rollout")

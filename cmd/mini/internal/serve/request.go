@@ -33,7 +33,7 @@ type request struct {
 	APIKey   string          `json:"api_key,omitempty"` // never written to a file
 	Sampling map[string]any  `json:"sampling,omitempty"`
 	Group    string          `json:"group,omitempty"`
-	K        int             `json:"k,omitempty"` // 1 before the body is read
+	K        int             `json:"k,omitempty"` // the default, 1, is set before the body is decoded
 	Evaluate *bool           `json:"evaluate,omitempty"`
 	Tokens   *bool           `json:"tokens,omitempty"`
 
@@ -82,7 +82,7 @@ func readBody(w http.ResponseWriter, r *http.Request, strict bool, v any) error 
 		}
 	}
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && e.Field != "" {
-		return badRequest("%.100s: not %.100s, but what GET /openapi.json says", e.Field, e.Value)
+		return badRequest("%.100s: a %.100s is the wrong type; GET /openapi.json describes the fields", e.Field, e.Value)
 	}
 	if err != nil {
 		return badRequest("the body is not the JSON that GET /openapi.json describes: %.300s", strings.TrimPrefix(err.Error(), "json: "))

@@ -460,7 +460,7 @@ func (s *server) restore() (continued int, err error) {
 			continue
 		}
 		if err := s.prepare(s.ctx, r); err != nil {
-			return 0, fmt.Errorf("continue rollout %s: %w; start with the datasets and the settings of before, or move %s away",
+			return 0, fmt.Errorf("continue rollout %s: %w; start with the same datasets and settings as the service before, or move %s away",
 				r.record.ID, err, s.recordPath(r.record.ID))
 		}
 		continued++

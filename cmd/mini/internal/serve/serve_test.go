@@ -16,7 +16,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -184,7 +183,7 @@ func TestHostileClients(t *testing.T) {
 		"unknown dataset":                 {post(`{"subset": "/etc/passwd", "instance": "a__b-1"}`), 404, "no dataset"},
 		"too many attempts":               {post(`{"instance": "a__b-1", "k": 1000000}`), 400, "from 1 to 64"},
 		"no attempts":                     {post(`{"instance": "a__b-1", "k": 0}`), 400, "from 1 to 64"},
-		"wrong type":                      {post(`{"instance": "a__b-1", "k": "four"}`), 400, "k: not string"},
+		"wrong type":                      {post(`{"instance": "a__b-1", "k": "four"}`), 400, "k: a string is the wrong type"},
 		"run without an instance":         {[]string{"POST", "/run", `{"instance": "a__b-1"}`}, 400, "instance_id"},
 		"path in an id":                   {[]string{"GET", "/rollouts/..%2f..%2fetc%2fpasswd", ""}, 404, "no such rollout"},
 		"path in a DELETE":                {[]string{"DELETE", "/rollouts/%2e%2e", ""}, 404, ""},
@@ -235,7 +234,7 @@ func TestHostileClients(t *testing.T) {
 // the keys and the rewards that it got.
 type gateway struct {
 	*vllm.Server
-	asked   atomic.Int32 // number of requests to the model
+	asked   chan struct{} // gets a value at each request to the model
 	mu      sync.Mutex
 	keys    map[string]bool
 	rewards map[string]any // by session
@@ -248,7 +247,10 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.addReward(r)
 		return
 	}
-	g.asked.Add(1)
+	select {
+	case g.asked <- struct{}{}:
+	default: // the test waits for no more
+	}
 	g.mu.Lock()
 	g.keys[r.Header.Get("Authorization")] = true
 	hold := g.hold
@@ -278,7 +280,7 @@ func (g *gateway) addReward(r *http.Request) {
 
 func newGateway(t *testing.T) (*gateway, string) {
 	t.Helper()
-	g := &gateway{keys: map[string]bool{}, rewards: map[string]any{}, Server: &vllm.Server{Reply: func(_ string, messages []model.Message) string {
+	g := &gateway{asked: make(chan struct{}, 2), keys: map[string]bool{}, rewards: map[string]any{}, Server: &vllm.Server{Reply: func(_ string, messages []model.Message) string {
 		if len(messages) > 4 {
 			return "That was all.\n```bash\necho COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; echo patch\n```"
 		}
@@ -439,9 +441,7 @@ func TestEndOfService(t *testing.T) {
 		status, _ := s.do("POST", "/run", fmt.Sprintf(`{"responses_create_params": {"model": "policy"}, "instance_id": "a__b-2", "policy_base_url": %q}`, url))
 		ended <- status
 	}()
-	for g.asked.Load() == 0 {
-		time.Sleep(10 * time.Millisecond)
-	}
+	<-g.asked
 	s.stop()
 	assert.Equal(t, 503, <-ended, "status of the request")
 	close(g.hold)

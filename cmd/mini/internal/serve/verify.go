@@ -75,7 +75,7 @@ func (s *server) postVerify(w http.ResponseWriter, r *http.Request, _ string) er
 		mayTakeLong(w)
 		select {
 		case <-v.over:
-		case <-r.Context().Done(): // the client has gone, or the service ends; the next request gets the verdict
+		case <-r.Context().Done(): // the client has closed the connection, or the service ends
 			return errEnds
 		}
 		if v.err != nil {

@@ -36,12 +36,13 @@ type listedRun struct {
 
 // newHomePage collects the runs, the newest first, those of a sweep together.
 func (v *Viewer) newHomePage(filter, sort string) *homePage {
-	p := &homePage{Total: len(v.all()), Filter: filter}
+	all := v.all()
+	p := &homePage{Total: len(all), Filter: filter}
 	groups := map[string]int{}
-	for _, r := range v.all() {
+	for _, r := range all {
 		groups[path.Dir(r.Key)]++
 	}
-	for _, r := range v.all() {
+	for _, r := range all {
 		row := newListedRun(r)
 		if dir := path.Dir(r.Key); dir != "." && groups[dir] > 1 {
 			row.Group, row.Name = dir, path.Base(r.Key)

@@ -19,7 +19,7 @@ var errModeChanged = errors.New("the mode has changed")
 // mode. The error is ErrQuit, ErrInterrupted, agent.ErrInterrupted after a hangup, the cause of ctx,
 // or another error of Frontend.Ask.
 func (s *Session) ask(ctx context.Context, q Question) (string, error) {
-	s.recordStep(ctx)
+	s.recordStep(ctx, s.Events.LastSeq())
 	if !q.agentRuns {
 		defer s.skipChanges(ctx)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/minibench/mini/agent/events"
 	"github.com/minibench/mini/internal/sanitize"
 )
 
@@ -91,8 +92,9 @@ const maxStepTime = 5 * time.Second
 
 // recordStep shows the changes since the last question or model call. It is called when the
 // commands of a step have ended, and before each question: what changes while a question is open
-// counts as the user's. If that fails or takes too long, the steps are not recorded from then on.
-func (s *Session) recordStep(ctx context.Context) {
+// counts as the user's. after is the number of the event that the changes follow. If that fails or
+// takes too long, the steps are not recorded from then on.
+func (s *Session) recordStep(ctx context.Context, after uint64) {
 	s.trackFiles(ctx, func(ctx context.Context) error {
 		s.mu.Lock()
 		step := s.step
@@ -101,7 +103,7 @@ func (s *Session) recordStep(ctx context.Context) {
 		if err == nil && !changes.IsEmpty() {
 			event := changes.event()
 			s.mu.Lock()
-			s.unshownChanges = append(s.unshownChanges, event)
+			s.unshownChanges = append(s.unshownChanges, events.Envelope{Seq: after, Time: time.Now(), Event: event})
 			s.mu.Unlock()
 			s.Events.Publish(event)
 		}
@@ -115,11 +117,12 @@ func (s *Session) startRecordStep(ctx context.Context) {
 	s.WaitForStep(ctx)
 	done := make(chan struct{})
 	s.mu.Lock()
-	s.stepRecorded, s.stepEnd = done, s.Events.LastSeq()
+	end := s.Events.LastSeq()
+	s.stepRecorded, s.stepEnd = done, end
 	s.mu.Unlock()
 	s.background.Go(func() {
 		defer close(done)
-		s.recordStep(ctx)
+		s.recordStep(ctx, end)
 	})
 }
 

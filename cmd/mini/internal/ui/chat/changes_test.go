@@ -182,6 +182,30 @@ func TestSlowStep(t *testing.T) {
 	})
 }
 
+// Also if the display is late, the changes of each step are shown after the step.
+func TestLateDisplay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		frontend, bus := &eventFrontend{}, events.NewBus()
+		s := New(Config{Frontend: frontend, Snapshot: slowSnapshot{}, Events: bus, Mode: Yolo})
+		defer s.Close()
+		sub := bus.Subscribe(0)
+		for range 2 {
+			bus.Publish(events.OutputChunk{Data: []byte("output")})
+			if _, err := s.NextCommand(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			bus.Publish(events.TextDelta{Text: "reply"})
+			s.WaitForStep(t.Context())
+		}
+		bus.Close()
+		s.Watch(t.Context(), sub)
+		step := "output_chunk files_changed text_delta"
+		if got := strings.Join(frontend.shown, " "); got != step+" "+step {
+			t.Errorf("shown: %s", got)
+		}
+	})
+}
+
 // slowSnapshot needs a second for the changes of a step.
 type slowSnapshot struct{ fixedSnapshot }
 

@@ -22,21 +22,25 @@ func (s *Session) Watch(ctx context.Context, sub *events.Subscription) {
 	}
 }
 
-// showChanges shows the changes of the last step before next, if that comes after the step.
+// showChanges shows the changes of the steps that ended before an event. For the last step it waits
+// until they are found.
 func (s *Session) showChanges(ctx context.Context, next events.Envelope) {
 	s.mu.Lock()
 	isLater := next.Seq > s.stepEnd
 	s.mu.Unlock()
-	if !isLater {
-		return
+	if isLater {
+		s.WaitForStep(ctx)
 	}
-	s.WaitForStep(ctx)
 	s.mu.Lock()
-	changes := s.unshownChanges
-	s.unshownChanges = nil
+	n := 0
+	for n < len(s.unshownChanges) && s.unshownChanges[n].Seq < next.Seq {
+		n++
+	}
+	changes := s.unshownChanges[:n:n]
+	s.unshownChanges = s.unshownChanges[n:]
 	s.mu.Unlock()
-	for _, c := range changes {
-		s.Frontend.ShowEvent(events.Envelope{Seq: next.Seq, Time: next.Time, Event: c})
+	for _, e := range changes {
+		s.Frontend.ShowEvent(e)
 	}
 }
 

@@ -135,20 +135,20 @@ type Session struct {
 	state State
 	// cancelQuestion withdraws the open question; nil if none is open.
 	cancelQuestion context.CancelCauseFunc
-	interrupting   bool            // Ctrl-C was pressed, and the question after it is not open yet
-	quit           bool            // the user has quit
-	decided        bool            // the user has ended the session after a submission
-	wantsNew       bool            // the user begins a new conversation after this one
-	newTask        string          // its task
-	cancelCommand  func()          // cancels the command of runCommand; nil if none runs
-	lastShown      uint64          // sequence number of the last event shown
-	watchEnded     bool            // Watch has returned
-	step           int             // the agent's step, which the shown State may lag behind
-	stepRecorded   <-chan struct{} // closed when the last step is recorded; nil before the first one
-	stepEnd        uint64          // the last event's sequence number when that recording began
-	noSteps        bool            // the changes of each step could not be recorded
-	unshownChanges []events.FilesChanged
-	shownChanged   *sync.Cond // signals changes of lastShown and watchEnded
+	interrupting   bool              // Ctrl-C was pressed, and the question after it is not open yet
+	quit           bool              // the user has quit
+	decided        bool              // the user has ended the session after a submission
+	wantsNew       bool              // the user begins a new conversation after this one
+	newTask        string            // its task
+	cancelCommand  func()            // cancels the command of runCommand; nil if none runs
+	lastShown      uint64            // sequence number of the last event shown
+	watchEnded     bool              // Watch has returned
+	step           int               // the agent's step, which the shown State may lag behind
+	stepRecorded   <-chan struct{}   // closed when the last step is recorded; nil before the first one
+	stepEnd        uint64            // the last event's sequence number when that recording began
+	noSteps        bool              // the changes of each step could not be recorded
+	unshownChanges []events.Envelope // of steps; Seq is that of the event that they follow
+	shownChanged   *sync.Cond        // signals changes of lastShown and watchEnded
 }
 
 var (

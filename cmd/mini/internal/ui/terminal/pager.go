@@ -24,7 +24,7 @@ func IsPagerOpen() bool { return openPagers.Load() > 0 }
 
 // ExecPager returns a command of Bubble Tea that shows a text, which must be sanitized, in the user's
 // pager: $PAGER, else less, else more. Secrets are removed from the pager's environment. The pager is
-// terminated when ctx ends. done gets the error of the pager; that Ctrl-C has ended it is none.
+// terminated when ctx ends. done gets the error of the pager; Ctrl-C is not an error.
 func ExecPager(ctx context.Context, text io.Reader, out io.Writer, done func(error) tea.Msg) tea.Cmd {
 	cmd := pagerCommand(ctx, text)
 	cmd.Stdout, cmd.Stderr = out, out

@@ -60,6 +60,7 @@ func CostRate(title string, points []Point) template.HTML {
 	var c canvas
 	c.vertical(y, yTicks, plotLeft)
 	c.horizontal(x, xTicks, plotTop, plotBottom, unit.MoneyColumn(xTicks[min(1, len(xTicks)-1)]))
+	money := unit.MoneyColumn(means...)
 	c.frontier(points, x, y)
 	var placed [][2]float64
 	for _, p := range points {
@@ -86,7 +87,7 @@ func CostRate(title string, points []Point) template.HTML {
 		legend += 1.1 * line
 		c.mark(colour(i), shapes[i%len(shapes)], 36, legend-5, !p.Frontier)
 		c.text(26, legend, "end", strconv.Itoa(i+1), 4)
-		numbers := unit.Percent(p.Rate) + ", " + unit.MoneyColumn(means...)(p.Cost)
+		numbers := unit.Percent(p.Rate) + ", " + money(p.Cost)
 		legend = c.entry(48, legend, p.Label, numbers)
 		items = append(items, p.Label+": "+numbers)
 	}

@@ -77,7 +77,7 @@ func TestKeysAtQuestion(t *testing.T) {
 	}
 }
 
-// A text that was typed before a question about a command is no answer to it, and comes back after it.
+// A text that was typed before a question about a command does not answer it, and returns to the input after it.
 func TestTextBeforeQuestion(t *testing.T) {
 	for keys, want := range map[string]string{
 		"<enter>": "nothing", "<enter><enter>": "= ", "y<enter>": "= y", "no<enter>": "= no", "<ctrl+c>": "interrupted at a question",
